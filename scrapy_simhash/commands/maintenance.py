@@ -90,7 +90,8 @@ def _repair(options: argparse.Namespace, where: Location) -> int:
     lines = []
     if report.salvaged:
         lines.append("some files could not be read: the database kept the readable rows")
-    lines.append(f"{report.dropped:,} rows dropped; the old database is in *-damaged")
+    kept = "; the old database is in *-damaged" if report.salvaged or report.dropped else ""
+    lines.append(f"{report.dropped:,} rows dropped{kept}")
     lines.append(_size(report.entries, report.near_duplicates, directory))
     _show_result(options, directory, asdict(report), *lines)
     return 0

@@ -35,7 +35,6 @@ from scrapy_simhash.index.kinds import database_kind, destroy_database
 from scrapy_simhash.index.manifest import (
     DATABASES,
     FILE_NAME,
-    REPAIRING,
     Manifest,
     databases,
     library_versions,
@@ -177,7 +176,6 @@ def reset_index(location: str | os.PathLike[str]) -> bool:
             kept = directory.glob("*-damaged")  # old databases of repairs
             for path in (*databases(directory), *kept, *filter(Path.is_dir, texts)):
                 destroy_database(str(directory), path)
-            (directory / REPAIRING).unlink(missing_ok=True)
             (directory / FILE_NAME).unlink()
         except OSError as error:
             raise unusable(str(directory), str(error)) from error

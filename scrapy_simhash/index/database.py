@@ -152,7 +152,7 @@ class Database(ABC):
     @classmethod
     @abstractmethod
     def salvage(cls, location: str, path: Path) -> None:
-        """Let the driver repair a closed database. :raises IndexLocked: the database is open.
+        """Let the driver repair a closed database.
 
         Damaged files are moved to ``lost/``. LevelDB keeps their readable blocks, RocksDB nothing.
         """

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import fcntl
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import plyvel
@@ -71,20 +71,11 @@ class LevelDB(Database):
 
     @classmethod
     def salvage(cls, location: str, path: Path) -> None:
-        try:
+        with suppress(plyvel.Error):
             # Opening drops the log's records with a wrong checksum, which `repair_db` would keep.
             plyvel.DB(str(path), **{**_OPTIONS, "paranoid_checks": False}).close()
-        except plyvel.Error as error:
-            if _text(error).startswith("IO error: lock "):
-                raise locked(location, "LevelDB") from error
-            # Any other error is damage to repair.
         try:
-            # `repair_db` takes no lock.
-            with (path / "LOCK").open("a") as lock:
-                fcntl.lockf(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                plyvel.repair_db(str(path), **_OPTIONS)
-        except BlockingIOError as error:
-            raise locked(location, "LevelDB") from error
+            plyvel.repair_db(str(path), **_OPTIONS)
         except plyvel.Error as error:
             raise cls.translated(location, error) from error
 

@@ -28,8 +28,6 @@ if TYPE_CHECKING:
 
 FORMAT_VERSION = 7
 FILE_NAME = "manifest.json"
-# A marker file that exists while an index is being repaired.
-REPAIRING = ".repairing"
 DATABASES = ("leveldb", "rocksdb")
 _FORMAT_NAME = "scrapy-simhash index"
 _START_OVER = "start over with SIMHASH_RESET = True, or under another name; nothing was changed"

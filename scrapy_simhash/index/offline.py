@@ -6,9 +6,9 @@ from contextlib import closing, contextmanager
 from typing import TYPE_CHECKING
 
 from scrapy_simhash.errors import IndexCorrupt, IndexLocked, IndexMissing
-from scrapy_simhash.index.database import corrupt, unusable
+from scrapy_simhash.index.database import unusable
 from scrapy_simhash.index.kinds import database_kind
-from scrapy_simhash.index.manifest import REPAIRING, Manifest
+from scrapy_simhash.index.manifest import Manifest
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -31,19 +31,16 @@ def read_manifest(directory: Path) -> Manifest:
     return manifest
 
 
-def open_database(directory: Path, manifest: Manifest, *, damaged: bool = False) -> Database:
+def open_database(directory: Path, manifest: Manifest) -> Database:
     """Return the open database of an index.
 
     :param manifest: the manifest of the index.
-    :param damaged: the index may be damaged.
     :raises SchemeError: the driver of the database cannot be imported.
-    :raises IndexCorrupt: a repair was not finished, or the database is missing.
+    :raises IndexCorrupt: the database is missing.
     :raises StorageError: the database is damaged, open elsewhere, or cannot be read.
     """
     location, path = str(directory), manifest.database_path(directory)
     kind = database_kind(manifest.database)
-    if not damaged and (directory / REPAIRING).exists():
-        raise corrupt(location, "its repair was not finished")
     # In generation 0, an interrupted creation may have left a manifest without a database.
     if manifest.generation and not path.is_dir():
         raise IndexCorrupt(
@@ -62,12 +59,10 @@ def open_database(directory: Path, manifest: Manifest, *, damaged: bool = False)
 
 
 @contextmanager
-def opened_database(
-    directory: Path, *, damaged: bool = False
-) -> Iterator[tuple[Manifest, Database]]:
+def opened_database(directory: Path) -> Iterator[tuple[Manifest, Database]]:
     """Yield the manifest and the open database of an index; close the database at the end. For
-    parameters and errors see `open_database` and `read_manifest`.
+    errors see `open_database` and `read_manifest`.
     """
     manifest = read_manifest(directory)
-    with closing(open_database(directory, manifest, damaged=damaged)) as database:
+    with closing(open_database(directory, manifest)) as database:
         yield manifest, database

@@ -1,8 +1,8 @@
 """Check the consistency of an index, and repair one in a directory.
 
 Each row must be readable, the counts in the state row must match, and no page may have two entries.
-Tables are not checked: opening an index makes them again if they don't fit. In Redis,
-each entry must be readable and have a row in the journal.
+Tables are not checked: opening an index makes them again if they don't fit. In Redis, each entry
+must be readable and have a row in the journal.
 """
 
 from __future__ import annotations
@@ -11,12 +11,10 @@ from array import array
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
-from scrapy_simhash.errors import IndexCorrupt, IndexLocked, StorageError
+from scrapy_simhash.errors import IndexCorrupt
 from scrapy_simhash.index import records
 from scrapy_simhash.index.base import Entry, NearDuplicate
-from scrapy_simhash.index.kinds import database_kind
-from scrapy_simhash.index.manifest import REPAIRING
-from scrapy_simhash.index.offline import opened_database, read_manifest
+from scrapy_simhash.index.offline import opened_database
 from scrapy_simhash.index.records import State
 from scrapy_simhash.index.redis import RedisAddress
 from scrapy_simhash.maintenance.rewriting import rewriting
@@ -55,7 +53,7 @@ class CheckReport:
 class RepairReport:
     """The result of a repair.
 
-    :param salvaged: some files could not be read, so the database repaired them first.
+    :param salvaged: some files could not be read, so the database repaired a copy of them.
     :param near_duplicates: number of lines of the near-duplicate log.
     :param dropped: number of rows that were left out: damaged ones, those of no known kind, and
         entries of pages that have a later one.
@@ -90,10 +88,8 @@ def check(where: Location, *, on_progress: Callable[[], object] = lambda: None) 
             except IndexCorrupt as error:
                 report.add(error.detail)
         return report
-    with opened_database(where, damaged=True) as (manifest, database):
+    with opened_database(where) as (manifest, database):
         _check_rows(database, manifest, report, on_progress)
-    if (where / REPAIRING).exists():
-        report.add("a repair was not finished")
     return report
 
 
@@ -139,54 +135,28 @@ def _check_rows(
 def repair(directory: Path, *, on_progress: Callable[[], object] = lambda: None) -> RepairReport:
     """Rewrite an index with all entries, log lines and notes that can be read.
 
-    If files cannot be read, the database repairs them first (`Database.salvage`), in place. The old
-    database stays in the directory, under a name that ends with ``-damaged``. Pages whose entries
-    are lost count as new in the next crawl. An interrupted repair must be started again.
+    If files cannot be read, the database repairs a copy of them (`Database.salvage`). If anything
+    was lost, the old database stays in the directory, under a name that ends with ``-damaged``.
+    Pages whose entries are lost count as new in the next crawl.
 
     :param on_progress: called for each entry.
     :raises StorageError: the manifest cannot be read, the index is in use, or the disk fails.
     """
     report = RepairReport()
-    marker, manifest = directory / REPAIRING, read_manifest(directory)
-    path = manifest.database_path(directory)
-    try:
-        with opened_database(directory, damaged=True) as (_, database):
-            for _ in database.rows(b"", records.END):
-                pass
-    except IndexCorrupt:
-        report.salvaged = True
-    is_restarted = marker.exists()
-    try:
-        marker.touch()
-        if report.salvaged:
-            try:
-                database_kind(manifest.database).salvage(str(directory), path)
-            except IndexLocked:
-                if not is_restarted:  # No file has changed yet.
-                    marker.unlink()
-                raise
-        with rewriting(directory, damaged=True, old_as=f"{path.name}-damaged") as (
-            source,
-            store,
-        ):
-            _copy_readable(source, store, manifest.plan.bits // 8, report, on_progress)
-        marker.unlink()
-    except OSError as error:
-        raise StorageError(str(directory), f"it cannot be repaired ({error})") from error
+    with rewriting(directory, damaged=True) as (source, store):
+        report.salvaged = source.salvaged
+        _copy_readable(source, store, report, on_progress)
+        source.keep = source.salvaged or report.dropped > 0
     return report
 
 
 def _copy_readable(
-    source: DatabaseSource,
-    store: Store,
-    width_bytes: int,
-    report: RepairReport,
-    on_progress: Callable[[], object],
+    source: DatabaseSource, store: Store, report: RepairReport, on_progress: Callable[[], object]
 ) -> None:
     """Copy the readable rows. Of several entries of a page, the latest one stays: the repair of a
     database may bring back rows that were deleted.
     """
-    for content in _rows(source.database, width_bytes):
+    for content in _rows(source.database, source.manifest.plan.bits // 8):
         if isinstance(content, str):
             report.dropped += 1
         elif isinstance(content, Entry):

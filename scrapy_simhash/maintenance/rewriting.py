@@ -7,14 +7,19 @@ rewrite deletes it.
 
 from __future__ import annotations
 
-from contextlib import contextmanager, suppress
+import fcntl
+import shutil
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from scrapy_simhash.errors import StorageError
+from scrapy_simhash.documents.files import discard
+from scrapy_simhash.errors import IndexCorrupt, StorageError
+from scrapy_simhash.index import records
+from scrapy_simhash.index.database import locked
 from scrapy_simhash.index.kinds import database_kind, destroy_database
 from scrapy_simhash.index.manifest import FILE_NAME, databases
-from scrapy_simhash.index.offline import opened_database
+from scrapy_simhash.index.offline import opened_database, read_manifest
 from scrapy_simhash.index.redis import RedisAddress
 from scrapy_simhash.maintenance.sources import DatabaseSource, Location
 
@@ -22,6 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
+    from scrapy_simhash.index.database import Database
     from scrapy_simhash.index.manifest import Manifest
     from scrapy_simhash.index.redis.store import RedisStore
     from scrapy_simhash.index.store import Store
@@ -42,11 +48,7 @@ class RewriteResult:
 
 @contextmanager
 def rewriting(
-    directory: Path,
-    *,
-    damaged: bool = False,
-    old_as: str | None = None,
-    **changes: Any,
+    directory: Path, *, damaged: bool = False, **changes: Any
 ) -> Iterator[tuple[DatabaseSource, Store]]:
     """Yield the old index and an empty store. At the end, the store replaces the old index.
 
@@ -54,17 +56,18 @@ def rewriting(
     unchanged.
 
     :param damaged: the index may be damaged, see `DatabaseSource`. Then, its notes are not copied.
-    :param old_as: a name under which the old database stays in the directory; None deletes it.
     :param changes: changed fields of the manifest, such as `scheme`.
     :raises SchemeError: the driver of the database is not installed.
     :raises StorageError: the index is missing, open elsewhere or damaged, or the disk fails.
     """
-    location = str(directory)
+    manifest = read_manifest(directory)
+    new = replace(manifest, generation=manifest.generation + 1, **changes)
+    is_unreadable = damaged and not _is_readable(directory)
     try:
-        with opened_database(directory, damaged=damaged) as (manifest, database):
+        with (_salvaged if is_unreadable else opened_database)(directory) as (manifest, database):
             source = DatabaseSource(database, manifest, damaged=damaged)
-            _delete_leftovers(directory, manifest)
-            new = replace(manifest, generation=manifest.generation + 1, **changes)
+            source.salvaged = is_unreadable
+            _delete_leftovers(directory, manifest, database.path)
             with _new_store(directory, new) as store:
                 store.skip_to(source.next_sequence)
                 if not damaged:
@@ -72,12 +75,43 @@ def rewriting(
                         store.replace_note(name, None, row)
                 yield source, store
             new.replace(directory)
-        if old_as is not None:
-            manifest.database_path(directory).rename(directory / old_as)
+        if source.keep:
+            old = manifest.database_path(directory)
+            old.rename(old.with_name(f"{old.name}-damaged"))
         with suppress(StorageError, OSError):  # the next rewrite deletes them
             _delete_leftovers(directory, new)
     except OSError as error:
-        raise StorageError(location, f"it cannot be rewritten ({error})") from error
+        raise StorageError(str(directory), f"it cannot be rewritten ({error})") from error
+
+
+def _is_readable(directory: Path) -> bool:
+    """Return True if the files of an index can be read, whatever its rows say."""
+    try:
+        with opened_database(directory) as (_, database):
+            for _ in database.rows(b"", records.END):
+                pass
+    except IndexCorrupt:
+        return False
+    return True
+
+
+@contextmanager
+def _salvaged(directory: Path) -> Iterator[tuple[Manifest, Database]]:
+    """Yield a copy of an unreadable database, which its driver has repaired."""
+    manifest = read_manifest(directory)
+    location, path = str(directory), manifest.database_path(directory)
+    kind = database_kind(manifest.database)
+    copy = replace(manifest, generation=manifest.generation + 2).database_path(directory)
+    discard(copy)  # a leftover
+    with (path / "LOCK").open("a") as lock:
+        try:
+            fcntl.lockf(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            raise locked(location, kind.__name__) from error
+        shutil.copytree(path, copy)
+    kind.salvage(location, copy)
+    with closing(kind(location, copy)) as database:
+        yield manifest, database
 
 
 @contextmanager
@@ -134,8 +168,8 @@ def _new_store(directory: Path, manifest: Manifest) -> Iterator[Store]:
         raise
 
 
-def _delete_leftovers(directory: Path, manifest: Manifest) -> None:
-    """Delete databases that the manifest does not name."""
+def _delete_leftovers(directory: Path, manifest: Manifest, *used: Path) -> None:
+    """Delete databases that the manifest does not name, and that are not in use."""
     for path in databases(directory):
-        if path != manifest.database_path(directory):
+        if path not in (manifest.database_path(directory), *used):
             destroy_database(str(directory), path)

@@ -108,8 +108,10 @@ class DatabaseSource(RowReader):
     :raises IndexCorrupt: the state row cannot be decoded.
     """
 
-    remedy = ""
-    """What `corrupt` advises for damage."""
+    salvaged = False
+    """The database is a copy that its driver has repaired."""
+    keep = False
+    """`rewriting` keeps the old database under another name."""
 
     def __init__(self, database: Database, manifest: Manifest, *, damaged: bool = False) -> None:
         super().__init__(database, manifest.plan.bits // 8)
