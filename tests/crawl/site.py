@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
+HTML = {"Content-Type": "text/html; charset=utf-8"}
+
 
 @dataclass(frozen=True)
 class Answer:
@@ -19,7 +21,18 @@ class Answer:
     body: bytes
     status: int = 200
     headers: Mapping[str, str] = field(default_factory=dict)
-    barrier: threading.Barrier | None = None
+    barrier: threading.Barrier | HangUp | None = None
+
+
+class HangUp:
+    """Ends the connection of an answer, in place of a barrier."""
+
+    def wait(self) -> None:
+        raise ConnectionAbortedError
+
+
+def html(body: str) -> Answer:
+    return Answer(body.encode(), headers=HTML)
 
 
 class Site:
@@ -34,7 +47,7 @@ class Site:
         body: str | bytes,
         *,
         status: int = 200,
-        content_type: str | None = "text/html; charset=utf-8",
+        content_type: str | None = HTML["Content-Type"],
         location: str | None = None,
         barrier: threading.Barrier | None = None,
     ) -> str:

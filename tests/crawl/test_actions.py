@@ -52,11 +52,6 @@ def test_drop_keeps_copies_from_callbacks_and_pipelines(results, site):
     assert "spider_exceptions/count" not in result.stats
 
 
-def test_drop_does_not_follow_links_of_copies(results):
-    assert "/linked-by-copy" not in results["drop"].seen()
-    assert results["drop"].stats["downloader/request_count"] == 5
-
-
 def test_drop_calls_the_errback_with_the_response_and_the_verdict(results, site):
     result = results["errback"]
     assert "/copy" not in result.seen()

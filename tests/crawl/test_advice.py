@@ -25,16 +25,6 @@ def test_names_that_match_nothing_on_the_first_pages_are_said_early():
     assert warnings == ["'a', 'c': 100"]
 
 
-@pytest.mark.parametrize("counted", [[], [["b"], ["a"], ["a", "b"]]])
-def test_nothing_is_said_of_what_matched_once_or_was_not_looked_for(counted):
-    warnings = []
-    names = watch(warnings, "a", "b")
-    for missing in counted:
-        names.count(missing)
-    names.warn()
-    assert warnings == []
-
-
 def test_commands_find_an_index_in_redis_by_its_name():
     assert index_option(Path("/my shop")) == "--index '/my shop'"
     assert index_option(RedisAddress("redis://:secret@host", "my shop")) == "--redis-key 'my shop'"

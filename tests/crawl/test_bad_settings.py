@@ -208,24 +208,22 @@ def test_each_setting_of_confirmation_is_the_presets_unless_it_is_set(
     assert SimhashSettings(given, "spider").confirmation == confirmation
 
 
-def test_components_without_the_extension_say_what_is_missing(url, tmp_path):
-    middleware = "scrapy_simhash.crawl.middleware.SimhashSpiderMiddleware"
-    settings = {"ADDONS": {}, "SPIDER_MIDDLEWARES": {middleware: 51}}
+@pytest.mark.parametrize(
+    ("settings", "missing"),
+    [
+        ({}, "scrapy_simhash.crawl.extension.SimhashExtension"),
+        (
+            {"EXTENSIONS": {"scrapy_simhash.crawl.extension.SimhashExtension": 0}},
+            "SimhashOutputMiddleware",
+        ),
+    ],
+)
+def test_components_alone_say_what_is_missing(url, tmp_path, settings, missing):
+    middleware = {"scrapy_simhash.crawl.middleware.SimhashSpiderMiddleware": 51}
+    settings = {"ADDONS": {}, "SPIDER_MIDDLEWARES": middleware} | settings
     [result] = run(tmp_path, Crawl(requests=[url], settings=settings))
     assert result.error["type"] == "SettingsError"
-    assert "scrapy_simhash.crawl.extension.SimhashExtension" in result.error["message"]
-
-
-def test_one_of_two_spider_middlewares_says_that_the_other_is_missing(url, tmp_path):
-    package = "scrapy_simhash.crawl"
-    settings = {
-        "ADDONS": {},
-        "EXTENSIONS": {f"{package}.extension.SimhashExtension": 0},
-        "SPIDER_MIDDLEWARES": {f"{package}.middleware.SimhashSpiderMiddleware": 51},
-    }
-    [result] = run(tmp_path, Crawl(requests=[url], settings=settings))
-    assert result.error["type"] == "SettingsError"
-    assert "SimhashOutputMiddleware" in result.error["message"]
+    assert missing in result.error["message"]
 
 
 @pytest.mark.parametrize(

@@ -2,9 +2,9 @@
 
 import pytest
 
-from tests.crawl.answers import html
 from tests.crawl.harness import Crawl, run_named
 from tests.crawl.pages import ARTICLES, page
+from tests.crawl.site import html
 
 LIMIT, PAGES = 3, 8
 SETTINGS = {

@@ -36,24 +36,6 @@ def job(directory):
     return CrawlStarts(Settings({"JOBDIR": str(directory)}))
 
 
-def test_a_job_knows_where_it_began_in_each_index(tmp_path):
-    first = job(tmp_path / "job")
-    assert first.crawl_start(str(tmp_path / "pages")) is None
-    first.record(FakeIndex(tmp_path / "pages", 7))
-    first.record(FakeIndex(tmp_path / "items", 0))
-    again = job(tmp_path / "job")
-    assert [again.crawl_start(str(tmp_path / name)) for name in ("pages", "items", "other")] == [
-        7,
-        0,
-        None,
-    ]
-    assert [path.name for path in (tmp_path / "job").iterdir()] == [FILE_NAME]
-    again.delete()
-    again.delete()
-    assert list((tmp_path / "job").iterdir()) == []
-    assert job(tmp_path / "job").crawl_start(str(tmp_path / "pages")) is None
-
-
 @pytest.mark.parametrize(
     "content",
     [

@@ -43,14 +43,6 @@ def aside(tmp_path):
     return tmp_path / "spiders" / SET_ASIDE / "shop"
 
 
-def test_an_index_that_fits_is_opened(opened, warnings, aside):
-    for _ in range(2):
-        with opened() as index:
-            assert index.scheme == SCHEME
-    assert not warnings
-    assert not aside.exists()
-
-
 def test_indexes_of_other_schemes_are_set_aside_and_brought_back(opened, warnings, aside):
     for scheme, others in ((SCHEME, []), (OTHER, [SCHEME]), (SCHEME, [OTHER]), (OTHER, [SCHEME])):
         with opened(scheme, crawl_start=7) as index:
@@ -60,14 +52,6 @@ def test_indexes_of_other_schemes_are_set_aside_and_brought_back(opened, warning
         assert names == {scheme_name(other.id) for other in others}
     assert ["moved back" in warning for warning in warnings] == [False, True, True]
     assert all(str(aside) in warning for warning in warnings)
-
-
-def test_names_of_schemes_differ_and_are_file_names(tmp_path):
-    long = [f"simhash64:{'module.' * 90}{name}:v2" for name in "ab"]
-    names = {scheme_name(scheme_id) for scheme_id in (SCHEME.id, OTHER.id, *long)}
-    assert len(names) == 4
-    for name in names:
-        (tmp_path / name).mkdir()
 
 
 def test_damaged_indexes_are_set_aside_one_beside_the_other(opened, warnings, tmp_path, aside):

@@ -50,7 +50,7 @@ def test_a_page_that_another_middleware_refuses_is_not_stored(site, urls, tmp_pa
     settings = {"SPIDER_MIDDLEWARES": {f"{COMPONENTS}.RefusingMiddleware": 900}}
     refused, copies = run(
         tmp_path,
-        Crawl(requests=urls[:1], settings=settings),
+        Crawl(requests=[{"url": urls[0], "errback": True}], settings=settings),
         Crawl(requests=urls[1:2], settings={"SIMHASH_INCREMENTAL": True}),
     )
     assert refused.seen() == []

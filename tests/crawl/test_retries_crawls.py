@@ -2,11 +2,10 @@
 
 import pytest
 
-from tests.crawl.answers import HTML, HangUp, html
 from tests.crawl.harness import IN_ORDER, Crawl, run, run_named
 from tests.crawl.pages import ARTICLES, page
 from tests.crawl.retry_spiders import COMPONENTS, HELD_AT_MOST, ScriptedSpider
-from tests.crawl.site import Answer
+from tests.crawl.site import HTML, Answer, HangUp, html
 
 COPIES = 3
 
@@ -20,16 +19,18 @@ def crawl(original, copies, script=(), *, settings=None, **arguments):
     )
 
 
-def put(site, name, count=COPIES):
+def put(site, name, count=COPIES, **how):
     """Put an original and copies of it: /name, /name/1, /name/2…"""
     return [
-        site.put(f"/{name}/{number}" if number else f"/{name}", page("mill", copy=number or None))
+        site.put(
+            f"/{name}/{number}" if number else f"/{name}", page("mill", copy=number or None, **how)
+        )
         for number in range(count + 1)
     ]
 
 
 def kept(result):
-    return [item["path"] for item in result.items]
+    return [item["path"] for item in result.items if "path" in item]
 
 
 # Originals that fail

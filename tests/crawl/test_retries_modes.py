@@ -13,6 +13,7 @@ from tests.crawl.pages import page
 from tests.crawl.retry_spiders import COMPONENTS, ScriptedSpider, until
 from tests.crawl.site import Answer
 from tests.crawl.spiders import FromCrawler
+from tests.crawl.test_retries_crawls import COPIES, kept, put
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterable
@@ -20,7 +21,6 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
     from scrapy.http import Response
 
-COPIES = 3
 SCRIPTED = "tests.crawl.retry_spiders"
 SETTINGS = COMPONENTS | IN_ORDER | {"SIMHASH_WORKERS": 0}
 INCREMENTAL = {"SIMHASH_INCREMENTAL": True}
@@ -65,14 +65,6 @@ class AskingAgain(FromCrawler):
         return [get_retry_request(response.request, spider=self.crawler.spider, reason="error")]
 
 
-class RefusingOriginals:
-    """A spider middleware behind ours that refuses pages that are not copies."""
-
-    def process_spider_input(self, response: Response) -> None:
-        if "copy" not in response.url:
-            raise RuntimeError("this middleware refuses it")
-
-
 class TakingOne:
     """A spider middleware on the engine's side of ours that takes no more than a page's first
     output."""
@@ -91,20 +83,6 @@ def crawl(name, original, copies=(), script=(), *, spider=f"{SCRIPTED}.ScriptedS
         settings=SETTINGS | settings,
         arguments={"copies": list(copies), "script": list(script)},
     )
-
-
-def put(site, name, count=COPIES, **how):
-    return [
-        site.put(
-            f"/{name}/{number}" if number else f"/{name}",
-            page("mill", copy=number or None, **how),
-        )
-        for number in range(count + 1)
-    ]
-
-
-def kept(result):
-    return [item["path"] for item in result.items if "path" in item]
 
 
 def with_arguments(crawl, **arguments):
@@ -245,18 +223,6 @@ def test_incremental_too_a_middleware_may_ask_again_for_a_page_that_failed(site,
     settings = INCREMENTAL | {"SPIDER_MIDDLEWARES": asking}
     [result] = run(tmp_path, crawl("asked", original, script=["raise"], **settings))
     assert kept(result) == ["/asked"]
-
-
-def test_a_page_that_another_middleware_refused_is_not_stored_if_an_errback_was_told(
-    site, tmp_path
-):
-    original = {"url": site.put("/refused", page("mill")), "errback": True}
-    copy = site.put("/refused-copy", page("mill", copy=1))
-    refusing = {"SPIDER_MIDDLEWARES": {f"{__name__}.RefusingOriginals": 900}}
-    [result] = run(
-        tmp_path, Crawl(requests=[original, copy], settings=SETTINGS | refusing, name="refused")
-    )
-    assert result.seen() == ["/refused-copy"]
 
 
 def test_a_page_whose_output_somebody_stops_reading_is_no_reason_to_drop_its_copies(site, tmp_path):

@@ -11,10 +11,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.crawl.answers import HTML, html
 from tests.crawl.harness import Crawl, run
 from tests.crawl.pages import ARTICLES, page
-from tests.crawl.site import Answer, Handler, Site, serving
+from tests.crawl.site import HTML, Answer, Handler, Site, html, serving
 from tests.crawl.spiders import PagesSpider
 
 if TYPE_CHECKING:

@@ -8,19 +8,8 @@ from scrapy.http import HtmlResponse
 
 from scrapy_simhash.crawl import fingerprinting
 from scrapy_simhash.crawl.fingerprinting import Fingerprinter
-from scrapy_simhash.crawl.slow_hosts import MAX_TIMEOUTS, PAGES, SlowHosts
+from scrapy_simhash.crawl.slow_hosts import PAGES, SlowHosts
 from scrapy_simhash.detector import PageFingerprint
-
-
-def test_after_three_time_outs_the_next_pages_of_the_host_pass():
-    hosts = SlowHosts()
-    for _ in range(MAX_TIMEOUTS):
-        assert not hosts.passes("slow")
-        hosts.add("slow", timed_out=True)
-    assert not hosts.passes("other")
-    assert [hosts.passes("slow") for _ in range(PAGES + 1)] == [True] * PAGES + [False]
-    hosts.add("slow", timed_out=True)
-    assert hosts.is_slow("slow")
 
 
 def test_judged_pages_end_the_time_outs_of_a_host():

@@ -40,9 +40,3 @@ def test_it_syncs_again_and_again_from_a_thread_of_its_own_though_the_disk_fails
     [thread] = set(index.threads)
     assert thread is not threading.current_thread()
     assert not thread.is_alive()
-
-
-def test_it_can_be_closed_without_having_been_started():
-    syncer = Syncer()
-    syncer.close()
-    syncer.close()
