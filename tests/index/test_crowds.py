@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 from scrapy_simhash.confirmation import Confirmation
 from scrapy_simhash.evidence import Evidence
 from scrapy_simhash.index import PageToObserve, TablePlan
-from scrapy_simhash.index.rules import Rules
 from scrapy_simhash.index.tables import crowds, search, tables
 from scrapy_simhash.names import name_bytes
 
@@ -86,27 +85,6 @@ def test_a_copy_is_found_by_its_name_in_a_crowd_and_other_pages_are_only_similar
             observed = index.observe(key, fingerprint, evidence)
             assert observed.kind == "new"
             assert observed.similar_to in {key for key, _, _ in pages}
-
-
-def test_few_entries_of_a_crowd_are_compared(backend, monkeypatch):
-    rng = random.Random(2)
-    neighbours, compared = Rules.neighbours, []
-
-    def recorded(rules, evidence, near):
-        compared.append(len(near))
-        return neighbours(rules, evidence, near)
-
-    monkeypatch.setattr(tables, "UNSORTED_ROWS", 10)
-    with backend.open(max_distance=K, confirmation=NAMED) as index:
-        list(store(index, [page_of_template(rng, number) for number in range(300)]))
-        monkeypatch.setattr(Rules, "neighbours", recorded)
-        index.observe(*page_of_template(rng, 5000))
-        # In Redis, the page before may have been read after the search.
-        later = isinstance(backend, RedisBackend)
-        assert 0 < sum(compared) <= crowds.OTHERS + later
-        compared.clear()
-        index.observe(*page_of_template(rng, 5001, name=""))
-        assert crowds.OTHERS < sum(compared) <= crowds.COPIES + 1  # and a pending page
 
 
 def test_copies_with_the_request_of_a_page_come_first(backend, monkeypatch):

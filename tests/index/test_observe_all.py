@@ -4,9 +4,7 @@ import random
 
 import pytest
 
-from scrapy_simhash.confirmation import Confirmation
 from scrapy_simhash.errors import SchemeError
-from scrapy_simhash.evidence import Evidence
 from scrapy_simhash.index import PageToObserve
 
 from .backends import BITS, FAR, MemoryBackend, flip, seen
@@ -93,77 +91,13 @@ def test_if_an_error_comes_in_between_no_page_stays_pending(index):
 
 
 @needs_redis
-class TestInRedis:
-    @pytest.fixture
-    def backend(self, redis_server):
-        return RedisBackend(redis_server)
+def test_more_pages_than_one_script_takes(redis_server, monkeypatch):
+    from scrapy_simhash.index.redis import store
 
-    @staticmethod
-    def scripts_of(index, monkeypatch):
-        """The names of the scripts that an index runs from now on."""
-        from scrapy_simhash.index.redis import scripts
-
-        names = {id(script): name for name, script in vars(scripts).items()}
-        run, ran = index._store.server.run, []
-
-        def noted(script, *arguments):
-            ran.append(names[id(script)])
-            return run(script, *arguments)
-
-        monkeypatch.setattr(index._store.server, "run", noted)
-        return ran
-
-    def test_new_pages_are_observed_in_one_round_trip_and_confirmed_in_one(
-        self, backend, monkeypatch
-    ):
-        with backend.open() as index:
-            ran = self.scripts_of(index, monkeypatch)
-            observed = index.observe_all(pages_of(("a", A), ("b", B), ("c", C)))
-            assert ran == ["OBSERVE"]
-            index.confirm_all(observed)
-            assert ran == ["OBSERVE", "SETTLE"]
-            assert index.observe_all(pages_of(("copy", A), ("d", D)))[0].representative == "a"
-            assert ran[2:] == ["OBSERVE"]
-
-    @pytest.mark.parametrize(("pages_of_others", "rounds"), [(20, 2), (120, 2)])
-    def test_many_pages_of_another_process(self, backend, monkeypatch, pages_of_others, rounds):
-        """The server does not compare with too many: the replica is searched again."""
-        with backend.open(incremental=True) as index, backend.open(incremental=True) as other:
-            for number in range(pages_of_others):
-                other.discard(other.observe(f"failed {number}", B))
-            other.confirm(other.observe("b", B))
-            ran = self.scripts_of(index, monkeypatch)
-            observed = index.observe_all(pages_of(("a", A), ("copy", flip(B, 3)), ("d", D)))
-            assert [seen(one) for one in observed] == [
-                ("new", None, None),
-                ("near-duplicate", "b", 1),
-                ("new", None, None),
-            ]
-            assert ran.count("OBSERVE") >= rounds
-
-    def test_more_pages_than_one_script_takes(self, backend, monkeypatch):
-        from scrapy_simhash.index.redis import store
-
-        monkeypatch.setattr(store, "_PAGES_AT_ONCE", 2)
-        with backend.open() as index:
-            ran = self.scripts_of(index, monkeypatch)
-            pages = pages_of(("a", A), ("b", B), ("c", C), ("copy", flip(A, 2)), ("d", D))
-            observed = index.observe_all(pages)
-            assert [one.kind for one in observed] == ["new"] * 3 + ["near-duplicate", "new"]
-            index.confirm_all(observed)
-            assert (ran.count("OBSERVE"), ran.count("SETTLE"), len(index)) == (3, 2, 4)
-
-    def test_pages_of_one_template_are_judged_together(self, backend, monkeypatch):
-        """Each is near all others, and a copy of none."""
-        different = Confirmation(0.9, same_name=False)
-        with backend.open(incremental=True, confirmation=different) as index:
-            pages = [
-                PageToObserve(f"page {number}", A, Evidence(random.Random(number).randbytes(128)))
-                for number in range(10)
-            ]
-            ran = self.scripts_of(index, monkeypatch)
-            index.confirm_all(index.observe_all(pages[:9]))
-            assert ran.count("OBSERVE") <= 3
-            assert len(index.query(A)) == 9
-            assert index.observe_all(pages[9:])[0].similar_to == "page 0"
-            assert len(index.query(A)) == 10
+    monkeypatch.setattr(store, "_PAGES_AT_ONCE", 2)
+    with RedisBackend(redis_server).open() as index:
+        pages = pages_of(("a", A), ("b", B), ("c", C), ("copy", flip(A, 2)), ("d", D))
+        observed = index.observe_all(pages)
+        assert [one.kind for one in observed] == ["new"] * 3 + ["near-duplicate", "new"]
+        index.confirm_all(observed)
+        assert len(index) == 4

@@ -133,22 +133,6 @@ def test_copies_are_found_after_the_server_has_lost_everything(redis_backend, re
         assert seen(index.observe("copy of c", C)) == ("near-duplicate", "c", 0)
 
 
-def test_a_late_repetition_of_a_command_hides_no_page(redis_backend):
-    """As when a connection breaks, and the server reads the first attempt after the second."""
-    with redis_backend.open(incremental=True) as index:
-        run, sent = index._store.server.run, []
-
-        def remember(*arguments):
-            sent.append(arguments)
-            return run(*arguments)
-
-        index._store.server.run = remember
-        index.observe("a", A)
-        for arguments in sent[::-1]:
-            run(*arguments)
-        assert seen(index.observe("copy", A)) == ("near-duplicate", "a", 0)
-
-
 @needs_redis
 def test_the_example_of_the_manual_runs(redis_server):
     page = Path(__file__).parents[2] / "docs" / "several-machines.md"

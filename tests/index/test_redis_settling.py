@@ -1,7 +1,6 @@
 """How an index in Redis stores its pending pages when leases have ended, or commands fail."""
 
 import logging
-import threading
 import time
 
 import pytest
@@ -59,33 +58,6 @@ def test_leases_are_renewed(redis_backend):
             assert other.observe("copy", A).provisional
         one.confirm(page)
         assert one._store.lost_leases == 0
-
-
-def test_leases_are_renewed_no_more_when_the_connection_is_closed_under_a_renewal(
-    redis_backend, monkeypatch, caplog
-):
-    from scrapy_simhash.index.redis import scripts
-
-    asked, closed, failures = threading.Event(), threading.Event(), []
-    index = redis_backend.open(lease_s=0.03)
-    store, run = index._store, index._store.server.run
-
-    def hang(script, *arguments):
-        if script is not scripts.RENEW:
-            return run(script, *arguments)
-        asked.set()
-        closed.wait(10)
-        raise OSError(9, "Bad file descriptor")
-
-    monkeypatch.setattr(threading, "excepthook", failures.append)
-    monkeypatch.setattr(store.server, "run", hang)
-    monkeypatch.setattr(store.server, "stop_waiting", lambda: True)
-    index.observe("a", A)
-    assert asked.wait(10)
-    index.close()
-    closed.set()
-    store._renewing.join(10)
-    assert (failures, caplog.records) == ([], [])
 
 
 def test_one_that_was_to_supersede_does_not_lose_its_representative(redis_backend):

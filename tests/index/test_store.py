@@ -1,25 +1,20 @@
 """Store alone, on a database that is a dictionary: what it writes, and when writes fail."""
 
 import logging
-import random
-import shutil
 
 import pytest
 
 from scrapy_simhash import Scheme
-from scrapy_simhash.confirmation import UNCONFIRMED
 from scrapy_simhash.errors import StorageError
-from scrapy_simhash.index import Index
 from scrapy_simhash.index import store as store_module
 from scrapy_simhash.index.base import Entry, NearDuplicate
 from scrapy_simhash.index.manifest import Manifest
 from scrapy_simhash.index.memory import MemoryDatabase
-from scrapy_simhash.index.rules import CrawlRules
 from scrapy_simhash.index.store import Store
 from scrapy_simhash.index.tables import FOLDER
 from scrapy_simhash.index.tables.format import Writer
 
-from .backends import BITS, FAR, PLAN, K, check_rows, small_tables
+from .backends import BITS, FAR, PLAN, K, small_tables
 
 A, B, C, D = FAR
 
@@ -35,7 +30,6 @@ class Recording(MemoryDatabase):
         super().__init__()
         self.path = path
         self.content = self._rows = dict(content)
-        self.history = []  # its rows after each write
         self.writes = []  # (puts, deletes, whether it was synced) of each write
         self.fails = False
 
@@ -44,7 +38,6 @@ class Recording(MemoryDatabase):
         if self.fails:
             raise StorageError(self.location, "the disk is full")
         super().write(puts, deletes)
-        self.history.append(dict(self._rows))
         self.writes.append((dict(puts), list(deletes), sync))
 
     def sync(self):
@@ -59,11 +52,6 @@ def made(database, plan=PLAN, **arguments):
 @pytest.fixture
 def database():
     return Recording()
-
-
-@pytest.fixture
-def store(database):
-    return made(database)
 
 
 def entry(number, key, fingerprint, **changes):
@@ -87,54 +75,6 @@ def contents(store):
     assert all(store.entry(key) == one for key, one in found.items())
     assert len(store) == len(found)
     return {key: one.fingerprint for key, one in found.items()}
-
-
-class Crawl:
-    """Random pages, observed and settled."""
-
-    def __init__(self, database, seed, **arguments):
-        self.rng = random.Random(seed)
-        store = made(database, **arguments)
-        rules = CrawlRules(K, UNCONFIRMED, bool(seed % 2), store.next_sequence, lambda: 1000)
-        self.index = Index(store, rules, lambda _: store.close())
-        self.store = store
-
-    def step(self):
-        """Observe a page, and confirm it mostly."""
-        key = f"page {self.rng.randrange(30)}"
-        fingerprint = self.rng.choice(FAR) ^ self.rng.getrandbits(8) << self.rng.choice([0, 4, 8])
-        observation = self.index.observe(key, fingerprint)
-        if self.rng.random() < 0.9:
-            self.index.confirm(observation)
-
-
-@pytest.mark.thorough
-@pytest.mark.parametrize("seed", range(6))
-def test_a_page_whose_write_fails_stays_pending_and_can_be_confirmed_again(seed):
-    database = Recording()
-    rng = random.Random(seed)
-    with small_tables():
-        crawl = Crawl(database, seed)
-        for number in range(150):
-            key, fingerprint = f"page {number % 40}", rng.getrandbits(BITS)
-            before = contents(crawl.store)
-            observation = crawl.index.observe(key, fingerprint)
-            if observation.kind not in {"new", "changed"}:
-                continue  # nothing to be stored
-            if rng.random() < 0.3:
-                database.fails = True
-                with pytest.raises(StorageError, match="full"):
-                    crawl.index.confirm(observation)
-                database.fails = False
-                assert contents(crawl.store) == before
-                assert key in [match.key for match in crawl.index.query(fingerprint)]
-            crawl.index.confirm(observation)
-            after = contents(crawl.store)
-            assert (after[key] ^ fingerprint).bit_count() <= K
-            check_rows(database.content, PLAN)
-        crawl.index.close()
-    entries = check_rows(database.content, PLAN)
-    assert {key: one.fingerprint for key, one in entries.items()} == after
 
 
 @pytest.fixture
@@ -197,22 +137,6 @@ def test_an_entry_that_was_written_when_an_error_came_is_found_and_counted(datab
     assert contents(made(Recording(database.content))) == {"half": A, "later": B}
 
 
-def test_while_it_is_synced_from_elsewhere_no_write_waits_for_the_disk(database, clock):
-    store = made(database)
-    syncs = []
-    database.sync = lambda: syncs.append(len(database.writes))
-    for number in range(1, 9):
-        put(store, number, f"{number}", number * 5000)
-        clock[0] += 0.6
-        if number not in {4, 5}:
-            store.sync()
-    assert [sync for _, _, sync in database.writes[1:]] == [False] * 5 + [True] + [False] * 2
-    # The synced write was the 7th, so nothing was left to sync after it.
-    assert syncs == [2, 3, 4, 8, 9]
-    store.sync()  # nothing was written since
-    assert len(syncs) == 5
-
-
 def test_a_sync_that_fails_leaves_it_to_the_next_write(database, clock):
     store = made(database)
     put(store, 1, "a", A)
@@ -268,19 +192,6 @@ def test_tables_that_do_not_fit_are_made_again_and_the_log_says_why(in_files, da
     assert caplog.records == []
 
 
-def test_tables_mostly_of_removed_pages_are_made_again(in_files, caplog, monkeypatch):
-    monkeypatch.setattr(store_module, "_MAX_USELESS_ROWS", 10)
-    store = made(in_files)
-    store.remove([store.entry(f"{number}") for number in range(1, 36)])
-    expected = contents(store)
-    store.close()
-    with caplog.at_level(logging.INFO):
-        again = made(Recording(in_files.content, in_files.path))
-    assert "more than half of their rows are of removed pages" in caplog.text
-    assert contents(again) == expected
-    assert len(again._tables) == len(again) == 5
-
-
 @pytest.mark.parametrize("when", ["crawling", "closing"])
 def test_a_full_disk_costs_no_page(tmp_path, monkeypatch, caplog, when):
     def full(*_):
@@ -299,41 +210,3 @@ def test_a_full_disk_costs_no_page(tmp_path, monkeypatch, caplog, when):
     assert len(messages) == (2 if when == "crawling" else 1)
     assert "no page is lost, but the next opening takes longer" in messages[-1]
     assert contents(made(Recording(database.content, tmp_path))) == expected
-
-
-@pytest.mark.parametrize(
-    "seed", [0, 1, *(pytest.param(seed, marks=pytest.mark.thorough) for seed in (2, 3))]
-)
-def test_after_a_kill_at_any_write_all_is_there_that_was_confirmed(tmp_path, seed):
-    """Whatever the files of the tables are like: as they were at that write, older, or gone."""
-    content = {}
-    runs = 0
-    for crawl_number in range(3):
-        database = Recording(content, tmp_path / "live")
-        (tmp_path / "live").mkdir(exist_ok=True)
-        with small_tables():
-            crawl = Crawl(database, seed + crawl_number)
-            before = contents(crawl.store)
-            for step in range(60):
-                crawl.step()
-                after = contents(crawl.store)
-                written, database.history = database.history, []
-                for killed in written[-1:] if step % 4 else written:
-                    folder = tmp_path / f"{crawl_number} {step} {len(killed)}"
-                    shutil.copytree(tmp_path / "live", folder, dirs_exist_ok=True)
-                    runs += any((folder / FOLDER).glob("*.run"))
-                    again = made(Recording(killed, folder))
-                    assert contents(again) in (before, after)
-                    assert again.next_sequence <= crawl.store.next_sequence
-                    # It goes on, with ordinals of its own.
-                    put(again, again.next_sequence, "later", 0x7777)
-                    assert contents(again)["later"] == 0x7777
-                    assert again.entry("later").ordinal not in {
-                        int.from_bytes(row[1:], "big") for row in killed if row[:1] == b"E"
-                    }
-                    again.close()
-                    check_rows(again._database.content, PLAN)
-                before = after
-            crawl.index.close()
-        content = database.content
-    assert runs > 10

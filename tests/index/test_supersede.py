@@ -73,15 +73,6 @@ def test_a_representative_with_other_content_by_now_stays(stored):
     assert log_of(stored) == [("page", "old", 1)]
 
 
-def test_a_representative_in_flight_stays(stored):
-    page = superseding(stored)
-    changed = stored.observe("old", B)
-    stored.confirm(page)
-    assert len(stored) == 2
-    stored.discard(changed)
-    assert found(stored.query(A)) == [("old", A, 0), ("page", NEAR, 1)]
-
-
 @pytest.mark.parametrize("confirmed", [True, False])
 def test_a_representative_that_was_not_settled_yet_stays_if_it_goes_well(index, confirmed):
     old = index.observe("old", A)
@@ -90,14 +81,6 @@ def test_a_representative_that_was_not_settled_yet_stays_if_it_goes_well(index, 
     assert found(index.query(A)) == [("old", A, 0), ("page", NEAR, 1)]
     (index.confirm if confirmed else index.discard)(old)
     assert [match.key for match in index.query(A)] == ["old", "page"][not confirmed :]
-
-
-def test_a_representative_that_is_gone_takes_none_with_it(stored):
-    first, second = superseding(stored), superseding(stored, "second", flip(A, 1))
-    stored.confirm(first)
-    stored.confirm(second)
-    assert {match.key for match in stored.query(A)} == {"page", "second"}
-    assert log_of(stored) == [("page", "old", 1), ("second", "old", 1), ("old", "page", 1)]
 
 
 @pytest.mark.parametrize("in_flight", [False, True])
