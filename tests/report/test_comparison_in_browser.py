@@ -183,3 +183,28 @@ def test_long_texts_are_bounded_and_said_to_be(opened):
     said = compared(watched)
     assert watched.page.evaluate("() => performance.now()") - took_ms < 10_000
     assert "Only the first 60,000 words" in said
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_differences_are_right_and_few(opened, seed):
+    chance = random.Random(seed)
+    letters = "abcdef" if seed % 2 else "ab"
+    one = chance.choices(letters, k=chance.randint(1, 60))
+    other = [*one]
+    for _ in range(8):  # edits of one word, which may be near each other
+        at = chance.randint(0, len(other))
+        other[at : at + chance.randint(0, 1)] = chance.choices(letters, k=chance.randint(0, 1))
+    watched = opened(of_texts(" ".join(one), " ".join(other)))
+    said = compared(watched)
+    assert [text.replace("[…] ", "") for text in sides(watched)] == [" ".join(one), " ".join(other)]
+    # The longest common subsequence, which is what fewest edits leave.
+    assert f" {longest_common(one, other)} words in both" in said
+
+
+def longest_common(one, other):
+    row = [0] * (len(other) + 1)
+    for word in one:
+        before = 0
+        for at, against in enumerate(other, start=1):
+            before, row[at] = row[at], before + 1 if word == against else max(row[at], row[at - 1])
+    return row[-1]

@@ -5,6 +5,8 @@ import json
 import random
 import zlib
 from collections import Counter
+from dataclasses import replace
+from itertools import count
 
 import pytest
 
@@ -27,6 +29,7 @@ def made(tmp_path):
     rng = random.Random(4)
     directory = tmp_path / "index"
     with open_index(directory, SCHEME, max_distance=K) as index:
+        index.rules = replace(index.rules, clock=count(1000).__next__)
         for number in range(60):
             fingerprint = rng.getrandbits(64)
             key = f"https://{'ab'[number % 2]}.example/news/{number}.html"
@@ -90,6 +93,12 @@ def test_pages_are_as_the_crawl_found_them(made):
     pages = data["pages"]
     with open_index(made) as index:
         log = {line.key: line for line in index.near_duplicates()}
+        first_seen_s = {
+            key: log[key].seen_at_s if key in log else index.entry(key).first_seen_s
+            for key in pages["key"]
+        }
+    assert dict(zip(pages["key"], pages["seen_at_s"], strict=True)) == first_seen_s
+    assert len(set(first_seen_s.values())) > 50
     assert len({len(column) for column in pages.values()}) == 1
     near = {
         key: (pages["key"][representative], distance)

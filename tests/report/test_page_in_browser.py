@@ -1,11 +1,14 @@
 """The report as a person uses it: clusters, filters, order, keys, paper; and nothing else runs."""
 
+import copy
 import re
 from statistics import median
 
 import pytest
 
-from tests.report.browser import HOSTILE
+from scrapy_simhash.report.page import render
+from scrapy_simhash.url_patterns import url_pattern
+from tests.report.browser import HOSTILE, Watched
 from tests.report.samples import (
     columns,
     head,
@@ -23,6 +26,10 @@ def clusters_of(report):
         if of != page:
             members.setdefault(of, []).append(page)
     return {pages["key"][of]: [pages["key"][page] for page in some] for of, some in members.items()}
+
+
+def shown(watched):
+    return {row[0].split("\n")[0] for row in watched.rows()}
 
 
 def numbers_in(rows, column):
@@ -95,14 +102,8 @@ def test_filters_by_size(opened):
     report, watched = small_report(), opened(small_report())
     page, clusters = watched.page, clusters_of(report)
 
-    def shown():
-        return {row[0].split("\n")[0] for row in watched.rows()}
-
-    def are(test):
-        return {name for name, members in clusters.items() if test(name, members)}
-
     page.locator("#least").fill("5")
-    assert shown() == are(lambda _, members: len(members) >= 5)
+    assert shown(watched) == {name for name, members in clusters.items() if len(members) >= 5}
     watched.assert_quiet()
 
 
@@ -203,9 +204,6 @@ def test_what_hostile_text_says_does_not_happen(opened):
 def test_the_policy_stops_what_an_error_in_the_template_would_let_through(
     opened, tmp_path, browser
 ):
-    from scrapy_simhash.report.page import render
-    from tests.report.browser import Watched
-
     path = tmp_path / "broken.html"
     broken = render(small_report()).replace("<main>", "<main>" + HOSTILE.replace("\x00", ""))
     path.write_text(broken, encoding="utf-8")
@@ -216,3 +214,58 @@ def test_the_policy_stops_what_an_error_in_the_template_would_let_through(
     with pytest.raises(Exception, match="TrustedHTML"):
         watched.page.evaluate("document.querySelector('main').innerHTML = '<b>x</b>'")
     watched.context.close()
+
+
+def test_a_pattern_shows_the_clusters_that_have_such_a_page(opened):
+    report = small_report()
+    watched = opened(report)
+    clusters = clusters_of(report)
+    counts = set()
+    for number, row in enumerate(report["patterns"]):
+        watched.page.locator("button[data-pattern]").nth(number).click()
+        expected = {
+            name
+            for name, keys in clusters.items()
+            if row["pattern"] in map(url_pattern, [name, *keys])
+        }
+        assert shown(watched) == expected
+        counts.add(len(expected))
+        said = watched.page.locator("#shown").inner_text()
+        assert said.startswith(f"{len(expected)} of {len(clusters)} clusters with pages like ")
+        assert row["pattern"] in said
+    assert len(counts) > 2
+    assert 0 not in counts
+    # The way back has the focus, and leads to where one came from.
+    assert watched.page.evaluate("document.activeElement.id") == "only-back"
+    assert row["pattern"] in watched.page.locator("#only-back").inner_text()
+    watched.page.keyboard.press("Enter")
+    assert shown(watched) == set(clusters)
+    assert watched.page.evaluate("document.activeElement.textContent") == row["pattern"]
+    assert not watched.page.locator("#only-back").is_visible()
+    watched.assert_quiet()
+
+
+def test_titles_are_shown_beneath_urls_and_found(opened):
+    report = copy.deepcopy(small_report())
+    pages = report["pages"]
+    page = next(page for page, of in enumerate(pages["representative"]) if of != page)
+    pages["title"][page] = len(report["titles"])
+    report["titles"].append("Not <b>found</b>: 没有找到")
+    watched = opened(report)
+    watched.page.locator("#search").fill("FOUND</b>: 没有")
+    [row] = watched.rows()
+    of = pages["representative"][page]
+    assert row[0].startswith(pages["key"][of])
+    watched.page.locator("button.open").first.click()
+    titles = watched.page.locator("tr.member .row-title").all_inner_texts()
+    assert "Not <b>found</b>: 没有找到" in titles
+    own = report["titles"][pages["title"][of]]
+    assert own not in titles
+    # How many pages have the representative's.
+    members = [one for one, other in enumerate(pages["representative"]) if other == of]
+    same = sum(report["titles"][pages["title"][one]] == own for one in members)
+    assert same < len(members)
+    assert watched.page.locator("tr.cluster .row-title > *").all_inner_texts() == [
+        own,
+        f"\u00b7 {same} of {len(members)} pages",
+    ]
