@@ -18,7 +18,7 @@ from scrapy_simhash.errors import SimhashError
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Mapping
 
 # Shorter commands show no progress bar.
 _PROGRESS_AFTER_S = 0.5
@@ -35,13 +35,50 @@ def show_json(result: dict[str, Any]) -> None:
     show(json.dumps(result, indent=2))
 
 
-def show_result(options: argparse.Namespace, result: dict[str, Any], *lines: str) -> None:
-    """Write a result: as JSON with ``--json``, otherwise as lines of text."""
+def show_result(options: argparse.Namespace, result: Mapping[str, Any]) -> None:
+    """Write a result: as JSON with ``--json``, otherwise as lines of text, without empty values."""
     if options.json:
-        show_json(result)
+        show_json(dict(result))
         return
-    for line in lines:
+    for line in lines_of(result):
         show(line)
+
+
+def lines_of(values: Mapping[Any, Any], indent: str = "") -> Iterator[str]:
+    """Yield a line for each value that is not empty. What a value contains is indented.
+
+    Of an object in a list, the first value has a line, and the others share the next one.
+    """
+    shown = {str(name): value for name, value in values.items() if not _is_empty(value)}
+    short = [name for name, value in shown.items() if not isinstance(value, (dict, list))]
+    width = max(map(len, short), default=0)
+    for name, value in shown.items():
+        if name in short:
+            yield f"{indent}{name:<{width}}  {_words(name, value)}"
+            continue
+        yield f"{indent}{name}"
+        if isinstance(value, dict):
+            yield from lines_of(value, f"{indent}  ")
+            continue
+        for one in value:
+            first, *others = one.items() if isinstance(one, dict) else [("", one)]
+            yield f"{indent}  {_words(*first)}"
+            facts = [f"{name} {_words(name, fact)}" for name, fact in others if not _is_empty(fact)]
+            if facts:
+                yield f"{indent}    {', '.join(facts)}"
+
+
+def _is_empty(value: object) -> bool:
+    return value is None or value in ("", [], {})
+
+
+def _words(name: str, value: object) -> str:
+    """Return a value as text for people, in one line. Names of Unix times end with ``_s``."""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, int):
+        return shown_time(value) if name.endswith("_s") else f"{value:,}"
+    return f"{value:.3f}" if isinstance(value, float) else escaped(str(value))
 
 
 def note(line: str) -> None:
@@ -84,15 +121,6 @@ def writable(file: str) -> Path:
     if not path.parent.is_dir():
         raise SimhashError(f"{path} cannot be written: there is no folder {path.parent}")
     return path
-
-
-def bar(count: int, highest: int, characters: int) -> str:
-    """Return a bar of a chart: empty for 0, else at least one character.
-
-    :param highest: the highest count of the chart.
-    :param characters: length of the bar of the highest count.
-    """
-    return "█" * max(round(count / highest * characters), 1) if count else ""
 
 
 @contextmanager

@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from scrapy_simhash.commands._command import Command
 from scrapy_simhash.commands._options import add_number, index_location
-from scrapy_simhash.commands._output import note, show, show_json
-from scrapy_simhash.documents.escaping import escaped
-from scrapy_simhash.reasons import explain, percent
+from scrapy_simhash.commands._output import note, show_json, show_result
+from scrapy_simhash.reasons import explain
 
 if TYPE_CHECKING:
     import argparse
@@ -60,19 +59,12 @@ def _run(options: argparse.Namespace) -> None:
         }
         for representative, lines in clusters[: options.top or None]
     ]
+    pages = sum(len(lines) + 1 for _, lines in clusters)
     if options.json:
-        pages = sum(len(lines) + 1 for _, lines in clusters)
         show_json({"clusters": len(clusters), "pages": pages, "shown": shown})
         return
     for cluster in shown:
-        show(escaped(cluster["representative"]))
-        for one in cluster[members]:
-            similarity = "" if one["similarity"] is None else percent(one["similarity"])
-            action = f"{one['action']:<8}  " if one["action"] else ""
-            show(f"  distance {one['distance']:>3}  {similarity:>5}  {action}{escaped(one['key'])}")
-            show(f"    {escaped(one['reason'])}")
-        if more := cluster["pages"] - 1 - len(cluster[members]):
-            show(f"  and {more:,} more")
+        show_result(options, cluster)
     if len(clusters) > len(shown):
         note(f"{len(clusters) - len(shown):,} more clusters: --top 0 shows all")
     elif not clusters:

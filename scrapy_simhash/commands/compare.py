@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from scrapy_simhash.commands._command import Command
 from scrapy_simhash.commands._output import show_result, shown_fingerprint
-from scrapy_simhash.commands._pages import PAGE_METAVAR, fingerprint_of, load_pages, shown_name
+from scrapy_simhash.commands._pages import PAGE_METAVAR, fingerprint_of, load_pages
 from scrapy_simhash.commands._settings import COPY_OPTIONS, FINGERPRINT_OPTIONS, scheme_settings
-from scrapy_simhash.documents.escaping import escaped
-from scrapy_simhash.reasons import explain, percent
+from scrapy_simhash.reasons import explain
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Iterator
 
 _DESCRIPTION = """\
 Shows for two pages the distance of their fingerprints, the similarity that a crawl estimates from
@@ -84,34 +82,7 @@ def _run(options: argparse.Namespace) -> None:
         "near_duplicate": distance is not None and not against,
         "resemblance": resemblance(a.text, b.text) if a.text and b.text else None,
     }
-    names = [f"{letter}  {shown_name(page)}" for letter, page in zip("AB", loaded, strict=True)]
-    show_result(options, comparison, *map(escaped, [*names, "", *_lines(comparison)]))
-
-
-def _lines(comparison: dict[str, Any]) -> Iterator[str]:
-    """Yield the comparison in words."""
-    verdict = "different" if comparison["against"] == "distance" else "similar, not copies"
-    if comparison["near_duplicate"]:
-        verdict = "near-duplicates"
-    for letter in "ba":
-        if reason := comparison[letter]["skipped"]:
-            verdict = f"{letter.upper()} is skipped: {reason}"
-    yield f"preset       {comparison['preset']}: {comparison['scheme']}"
-    for letter in "ab":
-        page = comparison[letter]
-        way = f" by {page['way']}" if page["way"] else ""
-        error = f" ({page['error']})" if page["error"] else ""
-        skipped = f", skipped: {page['skipped']}{error}" if page["skipped"] else ""
-        yield f"{letter.upper()}            {page['tokens']:,} tokens{way}{skipped}"
-    if comparison["distance"] is not None:
-        yield f"distance     {comparison['distance']} of {comparison['bits']} bits"
-    if comparison["similarity"] is not None:
-        yield f"similarity   {percent(comparison['similarity'])}, estimated"
-    if comparison["resemblance"] is not None:
-        yield f"resemblance  {comparison['resemblance']:.3f}, exact"
-    yield f"verdict      {verdict} (k = {comparison['max_distance']})"
-    if comparison["reason"]:
-        yield f"because      {comparison['reason']}"
+    show_result(options, comparison)
 
 
 COMMAND = Command(

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, get_args
 
 from scrapy_simhash.commands._command import Command
 from scrapy_simhash.commands._options import WrongUsage, add_number
-from scrapy_simhash.commands._output import note, progress, show, show_json
+from scrapy_simhash.commands._output import note, progress, show_result
 from scrapy_simhash.commands._pages import encoding
 from scrapy_simhash.commands._settings import (
     COPY_OPTIONS,
@@ -206,11 +206,9 @@ def _names(option: str | None) -> tuple[str, ...] | None:
 
 def _report(summary: DedupeSummary, options: argparse.Namespace) -> int:
     """Show the counts and what to do about them. Return the exit code."""
-    if options.json:
+    if options.output != "-":
         names = ("output", "verdicts", "index")
-        show_json(summary.to_dict() | {name: getattr(options, name) for name in names})
-    elif options.output != "-":
-        _show(summary, options)
+        show_result(options, vars(summary) | {name: getattr(options, name) for name in names})
     for reason, advice in _ADVICE.items():
         if count := summary.skipped[reason]:
             note(f"{count:,} of {summary.records:,} records were not judged ({reason}): {advice}")
@@ -280,31 +278,6 @@ def _state_folder(result: Path) -> Path:
     if len(os.fsencode(name)) > _MAX_NAME_BYTES:
         name = f".simhash-{sha256(os.fsencode(name)).hexdigest()[:16]}{_STATE}"
     return result.with_name(name)
-
-
-def _show(summary: DedupeSummary, options: argparse.Namespace) -> None:
-    where = "" if options.output is None else f" in {printable(options.output)}"
-    show(f"records    {summary.records:,}")
-    show(f"kept       {summary.kept:,}{where}")
-    show(f"dropped    {summary.dropped:,}")
-    if options.against:
-        names = ", ".join(map(printable, options.against))
-        show(f"known      {summary.known:,} records have a copy in {names}")
-    if summary.tagged:
-        show(f"tagged     {summary.tagged:,}")
-    if summary.similar:
-        show(f"similar    {summary.similar:,} kept: like another record, but not a copy of it")
-    for kind, count in sorted(summary.kinds.items()):
-        show(f"  {kind:<15} {count:,}")
-        for reason, skipped in summary.skipped.most_common() if kind == "skipped" else ():
-            show(f"    {reason:<13} {skipped:,}")
-    if summary.passed_over:
-        show(f"not judged {summary.passed_over:,} without a page, which the output has, too")
-    if options.verdicts is not None:
-        show(f"verdicts   in {printable(options.verdicts)}")
-    if options.index is not None:
-        entries = "" if summary.index_entries is None else f"{summary.index_entries:,} entries "
-        show(f"index      {entries}in {printable(options.index)}")
 
 
 COMMAND = Command(

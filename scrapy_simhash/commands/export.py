@@ -77,7 +77,7 @@ def _run(options: argparse.Namespace) -> None:
         count = write_records(options.file, _with_progress(records, on_progress))
     if not to_standard_output:
         result = {"index": str(where), "file": options.file, "records": count}
-        show_result(options, result, f"{count:,} records of {where} written to {options.file}")
+        show_result(options, result)
 
 
 def _changes(where: Location, since_s: int) -> Iterator[dict[str, str]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from scrapy_simhash.commands._command import Command
-from scrapy_simhash.commands._output import counted, note, show, show_json, shown_fingerprint
+from scrapy_simhash.commands._output import lines_of, note, show, show_json, shown_fingerprint
 from scrapy_simhash.commands._pages import PAGE_METAVAR, load_pages, shown_name
 from scrapy_simhash.commands._settings import FINGERPRINT_OPTIONS, scheme_settings
 from scrapy_simhash.documents.escaping import escaped
@@ -73,7 +73,7 @@ def _show(loaded: Document, chosen: SchemeSettings, options: argparse.Namespace)
     if not options.json:
         for line in lines:
             show(escaped(line))
-        _explain(facts, loaded, scheme)
+        _explain(facts)
     return facts | content
 
 
@@ -137,30 +137,12 @@ def _facts(
     }
 
 
-def _explain(facts: dict[str, Any], loaded: Document, scheme: Scheme) -> None:
-    note("")
-    note(f"page       {shown_name(loaded)}")
-    note(f"way        {facts['way'] or 'none'}: {facts['why']}")
-    for count in facts["selectors"]:
-        elements = counted(count["elements"], "element")
-        setting = f"SIMHASH_CONTENT_{count['use'].upper()}"
-        note(f"           {setting} {count['selector']!r} finds {elements}")
-    for name in ("title", "heading", "canonical"):
-        if facts[name]:
-            note(f"{name:<10} {facts[name]}")
-    for selector, values in facts["distinct"].items():
-        note(f"distinct   {selector}: {', '.join(map(repr, values)) or 'nothing'}")
-    note(
-        f"text       {facts['characters']:,} characters, {facts['tokens']:,} tokens "
-        f"({facts['preset']}, {scheme.tokenizer})"
-    )
-    if skipped := facts["skipped"]:
-        reason = _SKIP_REASONS[skipped]
-        if skipped == "few_tokens":
-            reason += f": {facts['tokens']:,} of {facts['min_tokens']:,}"
-        note(f"skipped    {skipped}: {reason}")
-    if loaded.is_html:
-        note(f"extraction {facts['extraction_ms']:.1f} ms of CPU time")
+def _explain(facts: dict[str, Any]) -> None:
+    """Write the facts to standard error, with the reason why a crawl would skip the page."""
+    skipped = facts["skipped"] and f"{facts['skipped']}: {_SKIP_REASONS[facts['skipped']]}"
+    distinct = {name: values or "nothing" for name, values in facts["distinct"].items()}
+    for line in ("", *lines_of({**facts, "skipped": skipped, "distinct": distinct})):
+        note(line)
 
 
 COMMAND = Command(

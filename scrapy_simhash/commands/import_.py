@@ -72,8 +72,7 @@ def _run(options: argparse.Namespace) -> None:
     with progress("records") as on_progress:
         records = read_records(options.file)
         count = import_entries(where, manifest, records, on_progress=on_progress)
-    result = {"index": str(where), "file": options.file, "entries": count}
-    show_result(options, result, f"{count:,} entries imported to {where}")
+    show_result(options, {"index": str(where), "file": options.file, "entries": count})
 
 
 COMMAND = Command(

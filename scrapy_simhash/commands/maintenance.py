@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from scrapy_simhash.commands._command import Command
 from scrapy_simhash.commands._options import WrongUsage, index_location, location_of, point_in_time
@@ -21,35 +21,7 @@ if TYPE_CHECKING:
     import argparse
 
     from scrapy_simhash.commands._settings import SchemeSettings
-    from scrapy_simhash.maintenance.rewriting import RewriteResult
     from scrapy_simhash.maintenance.sources import Location
-
-
-def _show_result(
-    options: argparse.Namespace, where: Location, result: dict[str, Any], *lines: str
-) -> None:
-    show_result(options, {"index": str(where), **result}, *lines)
-
-
-def _size(entries: int, near_duplicates: int, where: Location) -> str:
-    return (
-        f"the index  {entries:,} entries, {near_duplicates:,} lines of the near-duplicate log, "
-        f"in {where}"
-    )
-
-
-def _show_rewritten(
-    options: argparse.Namespace, where: Location, result: RewriteResult, **only_json: Any
-) -> None:
-    """Show what was removed from an index, and what the index holds now."""
-    lines = []
-    if result.removed_entries or result.removed_near_duplicates:
-        removed = f"removed    {result.removed_entries:,} entries"
-        if result.removed_near_duplicates:
-            removed += f", {result.removed_near_duplicates:,} lines of the near-duplicate log"
-        lines.append(removed)
-    lines.append(_size(result.entries, result.near_duplicates, where))
-    _show_result(options, where, {**only_json, **asdict(result)}, *lines)
 
 
 def _add_check_arguments(parser: argparse.ArgumentParser) -> None:
@@ -68,15 +40,12 @@ def _check(options: argparse.Namespace) -> int:
         return _repair(options, where)
     with progress("entries") as on_progress:
         report = check(where, on_progress=on_progress)
-    lines = [_size(report.entries, report.near_duplicates, where)]
-    lines += [f"problem: {problem}" for problem in report.problems]
-    if not report.problems:
-        lines.append("no problems found")
-    elif isinstance(where, Path):
-        lines.append("problems found: copy the directory, and add --repair")
-    else:
-        lines.append("problems found: export the index, and import it under another name")
-    _show_result(options, where, asdict(report), *lines)
+    show_result(options, {"index": str(where), **asdict(report)})
+    if report.problems and not options.json:
+        advice = "copy the directory, and add --repair"
+        if not isinstance(where, Path):
+            advice = "export the index, and import it under another name"
+        note(f"problems found: {advice}")
     return 1 if report.problems else 0
 
 
@@ -87,13 +56,7 @@ def _repair(options: argparse.Namespace, where: Location) -> int:
     directory = require_directory(where, "check --repair")
     with progress("entries") as on_progress:
         report = repair(directory, on_progress=on_progress)
-    lines = []
-    if report.salvaged:
-        lines.append("some files could not be read: the database kept the readable rows")
-    kept = "; the old database is in *-damaged" if report.salvaged or report.dropped else ""
-    lines.append(f"{report.dropped:,} rows dropped{kept}")
-    lines.append(_size(report.entries, report.near_duplicates, directory))
-    _show_result(options, directory, asdict(report), *lines)
+    show_result(options, {"index": str(directory), **asdict(report)})
     return 0
 
 
@@ -113,7 +76,7 @@ def _merge(options: argparse.Namespace) -> None:
     with progress("entries") as on_progress:
         in_scope = page_scope(options.settings)
         result = merge(where, other, in_scope=in_scope, on_progress=on_progress)
-    _show_rewritten(options, where, result, merged=str(other))
+    show_result(options, {"index": str(where), "merged": str(other), **asdict(result)})
 
 
 def _add_remove_arguments(parser: argparse.ArgumentParser) -> None:
@@ -142,23 +105,20 @@ def _remove(options: argparse.Namespace) -> int:
     where = index_location(options)
     if options.all:
         delete(where)
-        _show_result(options, where, {"deleted": True}, f"deleted {where}")
+        show_result(options, {"index": str(where), "deleted": True})
         return 0
     if options.unseen_since is not None:
         since_s = options.unseen_since
         with progress("entries") as on_progress:
             result = expire(where, since_s, on_progress=on_progress)
-        _show_rewritten(options, where, result, unseen_since=shown_time(since_s))
+        unseen_since = shown_time(since_s)
+        show_result(options, {"index": str(where), "unseen_since": unseen_since, **asdict(result)})
         return 0
     keys = list(dict.fromkeys(_read_keys(options.keys)))
     removed = remove(where, keys)
     removed_keys = set(removed)
     missing = [key for key in keys if key not in removed_keys]
-    if not options.json:
-        for key in missing:
-            note(f"no entry: {key}")
-    line = f"removed {len(removed):,} of {len(keys):,} entries from {where}"
-    _show_result(options, where, {"removed": removed, "missing": missing}, line)
+    show_result(options, {"index": str(where), "removed": removed, "missing": missing})
     return 1 if missing else 0
 
 
@@ -194,8 +154,7 @@ def _rebuild(options: argparse.Namespace) -> None:
     pages = settings_reader(options.settings)("SIMHASH_EXPECTED_PAGES")
     plan = choose_plan(chosen.scheme.bits, chosen.max_distance, pages)
     entries = rebuild(directory, plan, max_distance=chosen.max_distance)
-    line = f"{directory} has new tables for its {entries:,} entries"
-    _show_result(options, directory, {"entries": entries}, line)
+    show_result(options, {"index": str(directory), "entries": entries})
 
 
 def _reindex(options: argparse.Namespace, directory: Path, chosen: SchemeSettings) -> None:
@@ -213,15 +172,7 @@ def _reindex(options: argparse.Namespace, directory: Path, chosen: SchemeSetting
             in_scope=page_scope(options.settings),
             on_progress=on_progress,
         )
-    lines = []
-    for count, why in (
-        (report.without_text, "their texts are not stored"),
-        (report.too_short, "their texts are too short"),
-    ):
-        if count:
-            lines.append(f"left out   {count:,} entries and log lines: {why}")
-    lines.append(_size(report.entries, report.near_duplicates, directory))
-    _show_result(options, directory, asdict(report), *lines)
+    show_result(options, {"index": str(directory), **asdict(report)})
 
 
 MAINTENANCE_COMMANDS = (

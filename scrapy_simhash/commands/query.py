@@ -7,18 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 from scrapy_simhash.commands._command import Command
 from scrapy_simhash.commands._options import add_number, index_location
-from scrapy_simhash.commands._output import (
-    note,
-    show,
-    show_json,
-    show_result,
-    shown_fingerprint,
-    shown_time,
-)
+from scrapy_simhash.commands._output import note, show_result, shown_fingerprint
 from scrapy_simhash.commands._pages import PAGE_METAVAR, fingerprint_of, load_page
 from scrapy_simhash.commands._settings import page_scope, query_settings
-from scrapy_simhash.documents.escaping import escaped, printable
-from scrapy_simhash.reasons import explain, percent
+from scrapy_simhash.reasons import explain
 
 if TYPE_CHECKING:
     import argparse
@@ -64,15 +56,18 @@ def _run(options: argparse.Namespace) -> int:
     if options.stored:
         with opened_index(index_location(options)) as index:
             stored = _stored(index, options.key or options.page)
-        show_result(options, stored, *_stored_lines(stored))
-        return 0 if stored["entry"] or stored["near_duplicates"] or stored["copies"] else 1
+        show_result(options, stored)
+        if stored["entry"] or stored["near_duplicates"] or stored["copies"]:
+            return 0
+        if not options.json:
+            note("nothing is known about it")
+        return 1
     answer = _answer(options)
-    if options.json:
-        show_json(answer | {"matches": answer["matches"][: options.top]})
-        return 0
-    _show(answer, options.top)
-    for line in _stored_lines(answer["stored"]) if answer["stored"] else ():
-        show(line)
+    shown = answer["matches"][: options.top]
+    show_result(options, answer | {"matches": shown})
+    more = answer["match_count"] - len(shown)
+    if more and not options.json:
+        note(f"{more:,} more matches: --top shows them")
     return 0
 
 
@@ -108,23 +103,6 @@ def _stored(index: Index, key: str) -> dict[str, Any]:
         "near_duplicates": [line for line in as_json if line["key"] == key],
         "copies": [line for line in as_json if line["key"] != key],
     }
-
-
-def _stored_lines(stored: dict[str, Any]) -> list[str]:
-    """Return what an index knows about a key, in words."""
-    entry, shown = stored["entry"], [f"stored       {printable(stored['key'])}"]
-    if entry is not None:
-        times = [shown_time(entry[name]) for name in ("first_seen_s", "last_seen_s")]
-        shown.append(f"  representative since {times[0]}, last seen {times[1]}")
-    for line in (*stored["near_duplicates"], *stored["copies"]):
-        is_own = line["key"] == stored["key"]
-        role = ("similar to", "a near-duplicate of")[line["confirmed"]]
-        names = f"was {role} {printable(line['representative'])}"
-        if not is_own:
-            names = f"{printable(line['key'])} was {role} it"
-        action = f" ({line['action']})" if line["action"] else ""
-        shown.append(f"  {shown_time(line['seen_at_s'])} {names}{action}: {line['reason']}")
-    return shown if len(shown) > 1 else [*shown, "  nothing is known about it"]
 
 
 def _answer(options: argparse.Namespace) -> dict[str, Any]:
@@ -200,40 +178,6 @@ def _action_words(action: Action) -> str:
     if action.items:
         return "tag" if action.follow else "tag, without following its links,"
     return "drop, following its links," if action.follow else "drop"
-
-
-def _show(answer: dict[str, Any], top: int) -> None:
-    way = f" by {answer['way']}" if answer["way"] else ""
-    show(f"page         {escaped(answer['page'])}: {answer['tokens']:,} tokens{way}")
-    if answer["kind"] == "skipped":
-        error = f" ({escaped(answer['error'])})" if answer["error"] else ""
-        show(f"verdict      skipped: {answer['skipped']}{error}")
-        show("a crawl      would keep it")
-        return
-    show(f"fingerprint  {answer['fingerprint']}")
-    verdict = answer["kind"]
-    if answer["representative"] is not None:
-        verdict += f" of {escaped(answer['representative'])}"
-    if answer["similar_to"] is not None:
-        verdict += f", similar to {escaped(answer['similar_to'])}"
-    if answer["distance"] is not None:
-        verdict += f", at distance {answer['distance']}"
-    if answer["similarity"] is not None:
-        verdict += f", similarity {percent(answer['similarity'])}"
-    show(f"verdict      {verdict} (k = {answer['max_distance']})")
-    if answer["reason"]:
-        show(f"because      {escaped(answer['reason'])}")
-    show(f"a crawl      would {answer['action']} it")
-    if not (answer["matches"] and top):
-        return
-    show(
-        f"matches      {answer['match_count']:,} within k, {answer['copy_count']:,} of them copies"
-    )
-    for match in answer["matches"][:top]:
-        show(f"  {escaped(match['key'])}")
-        show(f"    {escaped(match['reason'])}")
-    if answer["match_count"] > top:
-        note(f"{answer['match_count'] - top:,} more matches: --top shows them")
 
 
 COMMAND = Command(

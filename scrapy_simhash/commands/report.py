@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 from scrapy_simhash.commands._command import Command
 from scrapy_simhash.commands._options import index_location
 from scrapy_simhash.commands._output import (
-    counted,
     is_standard_output,
     show_bytes,
     show_result,
@@ -49,12 +48,8 @@ def _run(options: argparse.Namespace) -> None:
         return
     data = write_report(writable(options.file), where)
     counts = {name: data["index"][name] for name in ("representatives", "near_duplicates")}
-    show_result(
-        options,
-        {"index": str(where), "file": options.file, **counts, "left_out": data["left_out"]},
-        f"{counted(counts['near_duplicates'], 'near-duplicate')}, "
-        f"{counted(counts['representatives'], 'representative')}, in {options.file}",
-    )
+    result = {"index": str(where), "file": options.file, **counts, "left_out": data["left_out"]}
+    show_result(options, result)
 
 
 COMMAND = Command(

@@ -7,14 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 from scrapy_simhash.commands._command import Command
 from scrapy_simhash.commands._options import add_number, index_location
-from scrapy_simhash.commands._output import bar, show, show_json
-from scrapy_simhash.documents.escaping import escaped
-from scrapy_simhash.reasons import percent
+from scrapy_simhash.commands._output import show_result
 
 if TYPE_CHECKING:
     import argparse
 
-    from scrapy_simhash.confirmation import Confirmation
     from scrapy_simhash.index.manifest import Manifest
     from scrapy_simhash.maintenance.duplication import Duplication
     from scrapy_simhash.maintenance.sources import Source
@@ -29,7 +26,6 @@ size, the scheme and the tables of the index.
 Each page counts by its latest verdict. Hosts are sorted by near-duplicates, each of which wastes a
 request of a crawl.
 """
-_BAR_CHARACTERS = 40
 
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -45,16 +41,10 @@ def _run(options: argparse.Namespace) -> None:
 
     where = index_location(options)
     with opened_source(where) as source:
-        duplication, manifest = duplication_in(source), source.manifest
-        result = _as_json(str(where), source, duplication, options.top)
-    if options.tables:
-        result["tables"] = _tables(manifest)
-    if options.json:
-        show_json(result)
-        return
-    _show(result, manifest)
-    if options.tables:
-        _show_tables(result["tables"], manifest.max_distance)
+        result = _result(str(where), source, duplication_in(source), options.top)
+        if options.tables:
+            result["tables"] = _tables(source.manifest)
+    show_result(options, result)
 
 
 def _tables(manifest: Manifest) -> dict[str, Any]:
@@ -71,14 +61,7 @@ def _tables(manifest: Manifest) -> dict[str, Any]:
     }
 
 
-def _show_tables(tables: dict[str, Any], k: int) -> None:
-    show(f"\nthe tables find all pairs to distance {tables['guaranteed_distance']}")
-    show(f"expected recall of real near-duplicates within {k} bits: {tables['recall']:.3f}")
-    for distance, share in tables["expected_recall"].items():
-        show(f"  {share:.3f} of the pairs at distance {distance}, if all bits differ equally often")
-
-
-def _as_json(where: str, source: Source, duplication: Duplication, top: int) -> dict[str, Any]:
+def _result(where: str, source: Source, duplication: Duplication, top: int) -> dict[str, Any]:
     manifest, distances = source.manifest, duplication.distances
     nearest, farthest = min(distances, default=0), max(distances, default=-1)
     return {
@@ -109,51 +92,6 @@ def _as_json(where: str, source: Source, duplication: Duplication, top: int) -> 
             for host, count in duplication.hosts.most_common(top)
         ],
     }
-
-
-def _show(result: dict[str, Any], manifest: Manifest) -> None:
-    representatives, near_duplicates = result["representatives"], result["near_duplicates"]
-    show(
-        f"index            {escaped(result['index'])}, {result['file_bytes']:,} bytes in "
-        f"{manifest.database}"
-    )
-    show(f"scheme           {manifest.scheme.id}, k = {manifest.max_distance}")
-    show(f"a copy           {_conditions(manifest.confirmation)}")
-    show(f"tables           {manifest.plan}")
-    show(f"representatives  {representatives:,}")
-    pages = representatives + near_duplicates
-    share = f", {percent(near_duplicates / pages)} of the pages" if pages else ""
-    show(f"near-duplicates  {near_duplicates:,}{share}")
-    if result["similar"]:
-        show(f"similar          {result['similar']:,}, within k, but not copies")
-    if distances := result["distances"]:
-        show("\nnear-duplicates by distance")
-        highest = max(distances.values())
-        for value, count in distances.items():
-            show(f"  {value:>3}  {count:>9,}  {bar(count, highest, _BAR_CHARACTERS)}".rstrip())
-    if result["largest_clusters"]:
-        show(f"\nlargest of {result['clusters']:,} clusters")
-        for cluster in result["largest_clusters"]:
-            size = cluster["near_duplicates"] + 1
-            show(f"  {size:>9,} pages  {escaped(cluster['representative'])}")
-    if result["hosts"]:
-        show("\nhosts with most near-duplicates")
-    for host in result["hosts"]:
-        count = host["near_duplicates"]
-        of_host = count + host["representatives"]
-        name = escaped(host["host"]) or "(keys that are no URLs)"
-        show(f"  {count:>9,} of {of_host:>9,} pages, {percent(count / of_host):>5}  {name}")
-
-
-def _conditions(confirmation: Confirmation) -> str:
-    """Return the conditions for a copy, in words."""
-    least = confirmation.min_resemblance
-    conditions = ["is within k"]
-    if least:
-        conditions.append(f"resembles the other by {percent(least)} or more")
-    if confirmation.same_name:
-        conditions.append("on one site, has a title or heading that agrees")
-    return ", ".join(conditions)
 
 
 COMMAND = Command(

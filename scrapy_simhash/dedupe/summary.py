@@ -69,7 +69,3 @@ class DedupeSummary:
         if verdict["similar_to"] is not None:
             self.similar += 1
         self.known += verdict.get("known", False)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return all counts as values for JSON."""
-        return dict(vars(self))

@@ -88,25 +88,30 @@ def test_json(run, files):
     assert 0 < found["resemblance"] < 1
 
 
+def in_words(ran):
+    """Return name → value of the lines; those of the second page come last."""
+    return dict(line.split(maxsplit=1) for line in ran.out.splitlines() if len(line.split()) > 1)
+
+
 def test_in_words(run, files):
     ran = run("compare", "a.txt", "b.html")
     assert (ran.code, ran.err) == (0, "")
     lines = ran.out.splitlines()
-    assert lines[:3] == ["A  a.txt", "B  b.html", ""]
-    told = dict(line.split(maxsplit=1) for line in lines[3:])
-    assert told["distance"].endswith(" of 256 bits")
-    assert told["similarity"] == f"{int(100 * similarity(LONG, EDITED))} %, estimated"
-    assert told["resemblance"] == f"{resemblance(LONG, EDITED):.3f}, exact"
-    assert told["verdict"] == f"near-duplicates (k = {MAX_DISTANCE})"
-    assert told["because"].startswith("a copy: ")
-    assert told["B"].endswith(" tokens by readability")
-    verdict, because = run("compare", "a.txt", "c.txt").out.splitlines()[-2:]
-    assert verdict == f"verdict      different (k = {MAX_DISTANCE})"
-    assert because.startswith("because      no copy, because their distance is beyond k: ")
+    assert lines[:2] == ["a", "  page         a.txt"]
+    told = in_words(ran)
+    assert told["bits"] == "256"
+    assert told["similarity"] == f"{similarity(LONG, EDITED):.3f}"
+    assert told["resemblance"] == f"{resemblance(LONG, EDITED):.3f}"
+    assert (told["near_duplicate"], told["max_distance"]) == ("yes", str(MAX_DISTANCE))
+    assert told["reason"].startswith("a copy: ")
+    assert told["way"] == "readability"
+    told = in_words(run("compare", "a.txt", "c.txt"))
+    assert (told["near_duplicate"], told["against"]) == ("no", "distance")
+    assert told["reason"].startswith("no copy, because their distance is beyond k: ")
     distance = compared(run, "a.txt", "b.html")["distance"]
-    for k, verdict in ((distance, "near-duplicates"), (distance - 1, "different")):
+    for k, verdict in ((distance, "yes"), (distance - 1, "no")):
         ran = run("compare", "-s", f"SIMHASH_MAX_DISTANCE={k}", "a.txt", "b.html")
-        assert ran.out.splitlines()[-2] == f"verdict      {verdict} (k = {k})"
+        assert in_words(ran)["near_duplicate"] == verdict
 
 
 def test_a_page_and_itself(run, files):
@@ -118,10 +123,10 @@ def test_pages_that_are_near_and_no_copies(run, files):
     alike = int(100 * similarity(LONG, EDITED)) / 100
     ran = run("compare", "-s", f"SIMHASH_MIN_RESEMBLANCE={alike + 0.02}", "a.txt", "b.html")
     least = int(100 * (alike + 0.02) + 1e-9)
-    verdict, because = ran.out.splitlines()[-2:]
-    assert verdict == f"verdict      similar, not copies (k = {MAX_DISTANCE})"
-    assert f"similar (copies: {least} %)" in because
-    assert because.endswith(". A lower SIMHASH_MIN_RESEMBLANCE reverses this")
+    told = in_words(ran)
+    assert (told["near_duplicate"], told["against"]) == ("no", "resemblance")
+    assert f"similar (copies: {least} %)" in told["reason"]
+    assert told["reason"].endswith(". A lower SIMHASH_MIN_RESEMBLANCE reverses this")
     for name, title in (("one", "Boats"), ("other", "Trains")):
         written(files, f"<title>{title}</title><article><p>{LONG}</p></article>", f"{name}.html")
     found = compared(run, "one.html", "other.html")
@@ -148,7 +153,7 @@ def test_a_preset_that_cannot_take_a_text_says_so(run, files):
     assert found["b"]["skipped"] == "unsupported_text"
     assert (found["distance"], found["near_duplicate"], found["resemblance"]) == (None, False, 0)
     ran = run("compare", "-s", "SIMHASH_PRESET=ascii-mt19937", "a.txt", "d.txt")
-    assert ran.out.splitlines()[-1].startswith("verdict      B is skipped: unsupported_text")
+    assert (in_words(ran)["skipped"], in_words(ran)["near_duplicate"]) == ("unsupported_text", "no")
 
 
 @pytest.mark.parametrize("preset", [name for name in PRESETS if name != "ascii-mt19937"])
@@ -164,7 +169,7 @@ def test_short_texts_have_a_distance_and_a_similarity(run, files, preset):
 def test_pages_that_are_skipped(run, files):
     written(files, NEW, "short.txt")
     ran = run("compare", "short.txt", "short.txt")
-    assert ran.out.splitlines()[-2] == f"verdict      near-duplicates (k = {MAX_DISTANCE})"
+    assert in_words(ran)["near_duplicate"] == "yes"
     written(files, "<html><body></body></html>", "none.html")
     found = compared(run, "a.txt", "none.html")
     assert (found["b"]["skipped"], found["resemblance"]) == ("no_text", None)
@@ -201,8 +206,7 @@ def test_pages_of_sites(run_process, files):
         assert [report["a"]["url"], report["b"]["url"]] == [one, other]
         assert report["near_duplicate"]
         ran = run_process(*MODULE, "compare", one, "-", told=LONG)
-        assert "distance     0 of 256 bits\n" in ran.out
-        assert "similarity   100 %, estimated\n" in ran.out
+        assert (in_words(ran)["distance"], in_words(ran)["similarity"]) == ("0", "1.000")
         ran = run_process(*MODULE, "compare", one, site.url("/none"))
         assert (ran.code, ran.out) == (1, "")
         assert f"error: {site.url('/none')} cannot be fetched: the server answered 404" in ran.err

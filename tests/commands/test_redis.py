@@ -71,7 +71,7 @@ def test_the_same_answers_as_of_a_directory(ran_json, run, index, filled, option
     assert (there["index"], there["database"]) == (str(filled), "redis")
     of_storage = ("index", "database", "plan", "file_bytes")
     assert without(there, *of_storage) == without(here, *of_storage)
-    assert f"{there['file_bytes']:,} bytes in redis" in run("index", "stats", *options).out
+    assert f"file_bytes       {there['file_bytes']:,}\n" in run("index", "stats", *options).out
     for more in ((), ("--similar",)):
         clusters = ("index", "clusters", *more)
         assert ran_json(*clusters, *options) == ran_json(*clusters, "--index", index), more
@@ -172,7 +172,7 @@ def test_an_index_in_a_directory_is_removed_whole(run, index):
     assert run("index", "remove", "--index", index).code == 2
     assert run("index", "remove", "--all", "https://a.example/", "--index", index).code == 2
     ran = run("index", "remove", "--all", "--index", index)
-    assert (ran.code, ran.out) == (0, f"deleted {index}\n")
+    assert (ran.code, ran.out) == (0, f"index    {index}\ndeleted  yes\n")
     assert list(index.iterdir()) == []
 
 

@@ -28,20 +28,23 @@ def query(made, key):
 
 def test_the_command_prints_it_all(made, capsys):
     assert query(made, "https://a.example/copy\n") == 0
-    head, first, second = capsys.readouterr().out.splitlines()
-    assert head == "stored       https://a.example/copy\\n"
-    assert "near-duplicate of https://a.example/1 (dropped): a copy: distance 1 (k = " in first
-    assert "near-duplicate of https://a.example/2: a copy: distance 1 (k = " in second
+    head, _, _, first, _, second = capsys.readouterr().out.splitlines()
+    assert head == "key  https://a.example/copy\\n"
+    assert "representative https://a.example/1, distance 1, " in first
+    assert "action dropped, " in first
+    assert "representative https://a.example/2, distance 1, " in second
+    assert "reason a copy: distance 1 (k = " in second
     assert query(made, "https://a.example/2") == 0
-    _, entry, copy = capsys.readouterr().out.splitlines()
-    assert entry.startswith("  representative since 20")
-    assert "https://a.example/copy\\n was a near-duplicate of it: a copy: distance 1" in copy
+    _, _, _, first_seen, _, _, key, copy = capsys.readouterr().out.splitlines()
+    assert first_seen.startswith("  first_seen_s  20")
+    assert key == "  https://a.example/copy\\n"
+    assert "reason a copy: distance 1" in copy
 
 
 @pytest.mark.parametrize("key", ["https://a.example/failed", "https://a.example/", ""])
 def test_of_a_page_that_is_not_known_it_says_so(made, capsys, key):
     assert query(made, key) == 1
-    assert capsys.readouterr().out.splitlines()[-1] == "  nothing is known about it"
+    assert capsys.readouterr().err == "nothing is known about it\n"
 
 
 def test_a_directory_of_other_things_is_refused(tmp_path):
