@@ -1,12 +1,9 @@
-import logging
-
 import pytest
 
 from scrapy_simhash.confirmation import name_bytes, site_number
 from scrapy_simhash.content import content_bytes
 from scrapy_simhash.detector import Detector
 from scrapy_simhash.evidence import NO_EVIDENCE, Evidence
-from scrapy_simhash.extraction.readability import _lean_document
 from scrapy_simhash.hashes import token_hashes
 from scrapy_simhash.identities import chosen_identity, identity_bytes
 from scrapy_simhash.index import open_index
@@ -72,20 +69,6 @@ class TestFingerprint:
             assert (verdict.kind, verdict.reason) == ("skipped", "unsupported_text")
             assert len(index) == 0
         assert detector.fingerprint_text(" ".join(PARAGRAPHS).replace("é", "e")).skipped is None
-
-    def test_a_page_on_which_the_extractor_fails_is_skipped(self, monkeypatch, caplog):
-        caplog.set_level(logging.DEBUG)
-
-        def fail(*_args, **_options):
-            raise RecursionError("too deep for me")
-
-        monkeypatch.setattr(_lean_document(), "summary", fail)
-        page = Detector(SCHEME).fingerprint_page(PAGE)
-        assert page.skipped == "extraction_error"
-        assert "RecursionError: too deep for me" in page.error
-        assert page.fingerprint is None
-        assert page.extraction_ms > 0
-        assert caplog.records == []
 
 
 class TestEvidence:
@@ -183,17 +166,6 @@ class TestVerdict:
         assert verdict.similarity > 0.8
         copy = check("https://b.example.org/2", page)
         assert copy.kind == "near-duplicate"
-
-    @pytest.mark.parametrize(
-        ("html", "reason"), [("", "no_text"), ("<p>Only a few words.</p>", "few_tokens")]
-    )
-    def test_skipped(self, check, index, html, reason):
-        verdict = check("a", html)
-        assert (verdict.kind, verdict.key, verdict.reason) == ("skipped", "a", reason)
-        assert verdict.fingerprint is None
-        assert verdict.observation is None
-        assert verdict.index_ms == 0
-        assert check("a", PAGE).kind == "new", "the index knows nothing of it"
 
     def test_check_stores_what_is_no_copy(self, index):
         detector = Detector(SCHEME)

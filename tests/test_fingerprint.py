@@ -2,11 +2,9 @@ from __future__ import annotations
 
 import math
 import random
-import tracemalloc
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
-import numpy as np
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
@@ -14,9 +12,7 @@ from hypothesis import strategies as st
 from scrapy_simhash.errors import EmptyText, SchemeError
 from scrapy_simhash.fingerprint import (
     simhash,
-    simhash_of_hashes,
 )
-from scrapy_simhash.hashes import shingle_hashes, token_hashes
 from tests import oracles
 from tests.samples import ENGLISH
 
@@ -66,12 +62,6 @@ class TestDefinition:
         assert found == oracles.simhash(features, bits)
         assert found == value_of(features, 512) >> (512 - bits), "the leading bits of the widest"
 
-    def test_the_tie_rule_decides_exactly_the_bits_of_a_zero_sum(self):
-        a, b = (value_of({name: 1.0}, 512) for name in "ab")
-        pair = {"a": 0.3, "b": 0.3}
-        assert value_of(pair, 512, tie="zero") == a & b
-        assert value_of(pair, 512, tie="one") == a | b
-
 
 class TestInvariance:
     def test_the_order_does_not_count_for_sums_near_zero(self):
@@ -96,23 +86,6 @@ class TestCertainty:
             assert certainty == pytest.approx(min(64 * abs(float(total)) / norm, 255), abs=0.501)
 
 
-class TestOfHashes:
-    @given(
-        st.lists(st.text(st.characters(exclude_characters="\x1f"), max_size=3), max_size=40),
-        st.sampled_from([8, 64, 256, 512]),
-        st.sampled_from(["zero", "one"]),
-        st.integers(1, 3),
-    )
-    def test_it_equals_simhash_with_weights_of_one(self, tokens, bits, tie, length):
-        if not tokens:
-            tokens = [""]
-        runs = range(max(len(tokens) - length, 0) + 1)
-        features = {"\x1f".join(tokens[start : start + length]): 1.0 for start in runs}
-        expected = simhash(features.items(), bits, feature_hash="xxh3-mix", tie=tie)
-        hashes = np.unique(shingle_hashes(token_hashes(tokens), length))
-        assert simhash_of_hashes(hashes, bits, tie=tie) == expected
-
-
 class TestRefused:
     @pytest.mark.parametrize(
         "weight",
@@ -127,16 +100,3 @@ class TestRefused:
     def test_no_positive_weight_raises_empty_text(self, features):
         with pytest.raises(EmptyText):
             simhash(features.items(), 64)
-
-
-@pytest.mark.thorough
-def test_a_million_features_take_bounded_memory():
-    features = {f"feature {i}": 1.0 + i % 7 for i in range(1_000_000)}
-    tracemalloc.start()
-    try:
-        found = simhash(features.items(), 64)
-        _, peak_bytes = tracemalloc.get_traced_memory()
-    finally:
-        tracemalloc.stop()
-    assert peak_bytes < 300 * 2**20
-    assert found == simhash(reversed(features.items()), 64)

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from scrapy_simhash.hashes import FEATURE_HASHES, shingle_hashes, token_hashes
+from scrapy_simhash.hashes import FEATURE_HASHES
 from scrapy_simhash.scheme import Scheme
 from tests import oracles
 
@@ -49,15 +49,3 @@ def test_a_scheme_refuses_widths_that_its_hash_lacks(name):
         else:
             with pytest.raises(ValueError, match=rf"^bits={bits}: the hash {name}"):
                 Scheme(feature_hash=name, bits=bits)
-
-
-class TestMixed:
-    @given(
-        st.lists(st.text(st.characters(exclude_characters="\x1f"), max_size=4), max_size=9),
-        st.integers(1, 16),
-    )
-    def test_shingle_hashes_follow_the_definition(self, tokens, length):
-        found = shingle_hashes(token_hashes(tokens), length).tolist()
-        last = max(len(tokens) - length, 0)
-        runs = [tokens[start : start + length] for start in range(last + 1)] if tokens else []
-        assert found == [oracles.shingle_hash(run) for run in runs]

@@ -52,23 +52,3 @@ def test_a_pattern_with_many_copies_is_found():
 )
 def test_the_thresholds_are_inclusive(pages, copies, is_found):
     assert bool(counted(pages, copies).with_copies()) is is_found
-
-
-def test_the_pattern_with_the_most_dropped_copies_comes_first():
-    counts = PatternCounts()
-    for name, pages in (("few", 30), ("many", 60), ("some", 40)):
-        for number in range(pages):
-            key = f"http://shop.example/{name}/{number}"
-            counts.add(key, f"http://shop.example/{name}/0" if number else None, dropped=number > 0)
-    names = [found.pattern.split("/")[1] for found in counts.with_copies()]
-    assert names == ["many", "some", "few"]
-
-
-def test_only_the_largest_patterns_are_kept():
-    counts = PatternCounts(max_patterns=10)
-    for number in range(1000):
-        counts.add(SHOP.format(number), SHOP.format(0))
-        counts.add(f"http://host{number}.example/page")
-        assert len(counts._counts) <= 20
-    [found] = counts.with_copies()
-    assert (found.pages, found.copies) == (1000, 999)

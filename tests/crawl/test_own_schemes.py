@@ -36,12 +36,6 @@ def toml(tmp_path):
     return str(path)
 
 
-def test_a_preset_may_have_many_forms(toml, tmp_path):
-    for form in (CHANGES, json.dumps(CHANGES), toml, "tests.crawl.test_own_schemes.OWN"):
-        given = Settings({"SIMHASH_PRESET": form, "SIMHASH_DIR": str(tmp_path)})
-        assert SimhashSettings(given, "pages").scheme == OWN
-
-
 @pytest.mark.parametrize("workers", [pytest.param(0, marks=pytest.mark.thorough), 1])
 def test_workers_and_the_index_get_the_scheme(pages, tmp_path, toml, workers):
     settings = {"SIMHASH_PRESET": toml, "SIMHASH_WORKERS": workers, "SIMHASH_ACTION": "tag"}
