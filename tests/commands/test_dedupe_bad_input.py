@@ -1,13 +1,11 @@
 """``dedupe`` with wrong options or input, a locked index, a full disk, and interruptions."""
 
-import contextlib
 import json
 import os
 import signal
 import subprocess
 import sys
 import time
-from pathlib import Path
 
 import pytest
 
@@ -212,32 +210,6 @@ def test_ctrl_c_where_records_go_to_standard_output(folder, many, run, monkeypat
     is_resumable = "--verdicts" in options
     assert ("run the same command again to go on" in ran.err) == is_resumable
     assert ("going on after" in run("dedupe", many, *options).err) == is_resumable
-
-
-@pytest.mark.thorough
-def test_workers_exit_with_their_parent(folder, many):
-    process = start(*MODULE, "dedupe", many, "-o", "out.jsonl", "--workers", 2, in_folder=folder)
-    deadline = time.monotonic() + DEADLINE_S
-    try:
-        while len(pids := children(process.pid)) < 2:
-            assert time.monotonic() < deadline
-            time.sleep(0.002)
-    finally:
-        process.kill()
-        finish(process)
-    workers = [Path("/proc", pid) for pid in pids]
-    while any(worker.exists() for worker in workers):
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
-
-
-def children(pid):
-    """Return the ids of the processes that any thread of a process has started."""
-    found = []
-    for path in Path(f"/proc/{pid}/task").glob("*/children"):
-        with contextlib.suppress(OSError):  # the thread has ended
-            found += path.read_text().split()
-    return found
 
 
 def test_a_huge_line_is_skipped_and_kept(run, folder):

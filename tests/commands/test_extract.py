@@ -2,10 +2,8 @@
 
 import json
 
-import pytest
 from scrapy.settings import Settings
 
-from scrapy_simhash.extraction import extract
 from scrapy_simhash.scheme import Scheme
 from tests.crawl.site import serving
 
@@ -113,15 +111,6 @@ def test_what_json_says(run, folder):
     }
 
 
-def test_the_extractor_runs_once(run, folder, monkeypatch):
-    calls = []
-    monkeypatch.setattr(
-        "scrapy_simhash.detector.extract", lambda *args: calls.append(args) or extract(*args)
-    )
-    extracted(run, written(folder, PAGE, "page.html"))
-    assert len(calls) == 1
-
-
 def test_a_page_of_which_readability_finds_too_little(run, folder):
     report = extracted(run, written(folder, SIDEBAR, "page.html"))
     assert (report["way"], report["extractor"]) == ("segments", "readability")
@@ -186,22 +175,6 @@ def test_control_characters_are_escaped(run, folder):
     assert "\\x1b]0;boats\\x07" in ran.out
 
 
-@pytest.mark.parametrize(
-    "content",
-    [
-        "<html><p>cut <b>short",
-        "<html>" + "<div>" * 5000 + FERRY,
-        "<html><!-- -->",
-        "<html>\x01\ufffe&#0;",
-        "<!DOCTYPE html>",
-    ],
-)
-def test_broken_html(run, folder, content):
-    report = extracted(run, written(folder, content, "page.html"))
-    assert report["way"] == "readability"
-    assert report["skipped"] in ("few_tokens", "no_text")
-
-
 def test_a_huge_page(run, folder):
     name = written(folder, f"<html><body>{ARTICLE * 400}</body></html>", "page.html")
     assert extracted(run, name)["characters"] > 1_000_000
@@ -210,31 +183,6 @@ def test_a_huge_page(run, folder):
     assert ran.err == (
         "error: page.html: longer than 1,000 bytes (SIMHASH_MAX_BYTES sets the limit)\n"
     )
-
-
-@pytest.mark.parametrize(
-    ("arguments", "code", "told"),
-    [
-        (["none.html"], 1, "no such file; the URL of a page begins with http"),
-        (["."], 1, "is a folder"),
-        (["empty"], 1, "no text in it"),
-        (["binary"], 1, "binary"),
-        ([], 2, "required"),
-        (["--nope", "empty"], 2, "unrecognized"),
-    ],
-)
-def test_what_is_no_page(run, folder, arguments, code, told):
-    written(folder, "", "empty")
-    written(folder, b"\0\1\2", "binary")
-    ran = run("extract", *arguments)
-    assert (ran.code, ran.out) == (code, "")
-    assert told in ran.err
-    assert code == 2 or ran.err.count("\n") == 1
-
-
-def test_a_preset_that_cannot_take_the_text(run, folder):
-    report = extracted(run, "-s", "SIMHASH_PRESET=ascii-mt19937", written(folder, CHINESE))
-    assert report["skipped"] == "unsupported_text"
 
 
 def test_a_page_of_a_site(run_process, folder):

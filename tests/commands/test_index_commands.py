@@ -190,18 +190,6 @@ def test_remove(ran_json, run, index, monkeypatch):
     assert check(index).problems == []
 
 
-def test_many_keys_are_removed_in_linear_time(run, index, monkeypatch):
-    class Removed(list):
-        def __iter__(self):
-            passes.append(self)
-            return super().__iter__()
-
-    passes = []
-    monkeypatch.setattr("scrapy_simhash.maintenance.remove.remove", lambda _, keys: Removed(keys))
-    assert run("index", "remove", *map(str, range(50))).code == 0
-    assert len(passes) < 5
-
-
 def test_remove_what_standard_input_names(run_process, index):
     from .conftest import MODULE
 

@@ -9,10 +9,9 @@ import sys
 import pytest
 from scrapy.settings import Settings
 
-from scrapy_simhash.commands import _pages, _settings
+from scrapy_simhash.commands import _pages
 from scrapy_simhash.documents.reader import Document
 from scrapy_simhash.errors import SimhashError
-from scrapy_simhash.scheme import PRESETS
 from tests.crawl.site import serving
 
 from .samples import CHINESE, FERRY, NOTICE, PAGE, written
@@ -123,31 +122,6 @@ def test_several_urls_in_one_process(run_process, folder):
         ran = run_process(sys.executable, "-c", TWO_PAGES, first, "none.txt")
         assert "no such file" in ran.out
         assert len(site.hits) == hits
-
-
-def test_the_scheme_is_that_of_the_settings():
-    chosen = _settings.scheme_settings(Settings())
-    wide = PRESETS["wide"]
-    assert chosen[:4] == ("wide", wide.scheme, wide.max_distance, wide.confirmation)
-    settings = {
-        "SIMHASH_PRESET": "classic",
-        "SIMHASH_MAX_DISTANCE": 5,
-        "SIMHASH_EXTRACTOR": "text",
-        "SIMHASH_CONTENT_SELECT": ["main"],
-        "SIMHASH_CONTENT_REMOVE": [".ad"],
-        "SIMHASH_MIN_TOKENS": 7,
-    }
-    chosen = _settings.scheme_settings(Settings(settings))
-    scheme = chosen.scheme
-    assert (chosen.max_distance, chosen.preset, scheme.bits) == (5, "classic", 64)
-    assert (scheme.extractor, scheme.select, scheme.remove) == ("text", ("main",), (".ad",))
-    assert chosen.min_tokens == 7
-    pairs = ["SIMHASH_PRESET=wide", "SIMHASH_MAX_DISTANCE=4", 'SIMHASH_CONTENT_SELECT=["a", "//p"]']
-    chosen = _settings.scheme_settings(
-        _settings.with_given(Settings(settings), argparse.Namespace(set=pairs))
-    )
-    assert (chosen.max_distance, chosen.preset, chosen.scheme.bits) == (4, "wide", 256)
-    assert (chosen.scheme.select, chosen.scheme.remove) == (("a", "//p"), (".ad",))
 
 
 @pytest.mark.parametrize(

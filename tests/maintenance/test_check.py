@@ -4,8 +4,6 @@ import shutil
 from contextlib import suppress
 
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 
 from scrapy_simhash.errors import IndexCorrupt, IndexLocked, IndexMismatch, StorageError
 from scrapy_simhash.index import open_index, records, reset_index
@@ -14,14 +12,12 @@ from scrapy_simhash.maintenance.check import MAX_PROBLEMS, RepairReport, check, 
 from scrapy_simhash.maintenance.remove import remove
 from tests.index.backends import (
     BITS,
-    INSTALLED_KINDS,
     PLAN,
     checked_entries,
     files,
     make_backend,
     rows,
 )
-from tests.index.backends import small_tables as small
 from tests.index.child import PLAN as WIDE_PLAN
 from tests.index.processes import children
 from tests.index.raw import change_rows, crashed, largest, state_of
@@ -144,58 +140,6 @@ def test_an_emptied_index_is_sound(sound):
     remove(sound, PAGES_OF_SOUND)
     report = check(sound)
     assert (report.entries, report.problems) == (0, [])
-
-
-def test_entries_that_wait_in_memory_are_no_problem_after_a_crash(kind, sound, tmp_path):
-    with make_backend(kind, sound).open(incremental=True) as index:
-        for number, fingerprint in enumerate(ALIKE[11:14]):
-            index.confirm(index.observe(f"later {number}", fingerprint))
-        copy = crashed(index, tmp_path / "crashed")
-    mended = shutil.copytree(copy, tmp_path / "mended")
-    assert (check(copy).entries, check(copy).problems) == (13, [])
-    assert repair(mended).entries == 13
-    assert (check(mended).entries, check(mended).problems) == (13, [])
-
-
-# What a page is worth, when it comes, and whether its process then dies.
-PAGES = st.tuples(
-    st.sampled_from("abcdefgh"),
-    st.sampled_from([0x0000, 0x0001, 0x0003, 0x000F, 0x00FF, 0xFF00, 0xFFFF, 0xF0F0]),
-    st.sampled_from(["confirm", "confirm", "discard", "nothing"]),
-)
-
-
-@pytest.mark.parametrize("kind", INSTALLED_KINDS)
-@settings(
-    suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=40
-)
-@given(
-    crawls=st.lists(
-        st.tuples(st.lists(PAGES, max_size=12), st.booleans(), st.booleans()),
-        min_size=1,
-        max_size=4,
-    ),
-    capacity=st.integers(1, 6),
-)
-def test_nothing_is_found_in_an_index_of_any_history(tmp_path_factory, kind, crawls, capacity):
-    directory = tmp_path_factory.mktemp("history") / "0"
-    stored = set()
-    with small(memory=capacity):
-        for number, (pages, incremental, dies) in enumerate(crawls, 1):
-            index = make_backend(kind, directory).open(incremental=incremental)
-            for key, fingerprint, then in pages:
-                observation = index.observe(key, fingerprint)
-                if then != "nothing":
-                    getattr(index, then)(observation)
-            size = len(index)
-            if dies:
-                directory = crashed(index, directory.with_name(str(number)))
-            index.close()
-            report = check(directory)
-            assert report.problems == []
-            assert report.entries == size
-            stored = checked_entries(directory, PLAN)
-            assert len(stored) == size
 
 
 @pytest.mark.parametrize("older", ["before", "after"])

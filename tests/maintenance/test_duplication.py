@@ -1,7 +1,6 @@
 """Clusters as crawls found them, from entries and the near-duplicate log."""
 
 from collections import Counter
-from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -39,19 +38,6 @@ def shape(found):
     ]
 
 
-def test_representatives_with_their_near_duplicates_the_largest_first():
-    found = duplication(
-        Source(
-            [entry("a", 1), entry("b", 2), entry("alone", 3)],
-            [line("b1", "b", 4), line("a1", "a", 5), line("b2", "b", 6, 3)],
-        )
-    )
-    assert shape(found) == [("b", ["b1", "b2"]), ("a", ["a1"])]
-    assert (found.representatives, found.lines, found.near_duplicates) == (3, 3, 3)
-    assert found.distances == {1: 2, 3: 1}
-    assert [len(cluster) for cluster in found.clusters] == [3, 2]
-
-
 def test_a_page_counts_once_with_the_last_that_is_known():
     found = duplication(
         Source(
@@ -74,32 +60,6 @@ def test_those_of_a_superseded_representative_belong_to_its_successor():
     assert shape(found) == [("new", ["one", "old"])]
 
 
-def test_near_duplicates_of_a_page_that_has_left_the_index_are_left_out():
-    lines = [line(f"copy {number}", "expired", 3 + number, number) for number in range(3)]
-    found = duplication(Source([entry("other", 1)], [*lines, line("more", "copy 0", 9)]))
-    assert (shape(found), found.distances, found.hosts) == ([], {}, {})
-    assert (found.representatives, found.near_duplicates, found.lines) == (1, 0, 4)
-
-
-def test_a_page_is_seen_first_with_its_first_line_or_its_entry():
-    entries = [entry("a", 1), Entry(2, "b", 0, 2, 40, 100)]
-    lines = [line(key, "a", number) for number, key in enumerate("bcc", 5)]
-    found = duplication(
-        Source(entries, [replace(one, seen_at_s=10 * one.sequence) for one in lines])
-    )
-    assert found.first_seen_s == {"b": 40, "c": 60}
-
-
-def test_an_entry_whose_page_is_a_near_duplicate_now_counts_once():
-    found = duplication(Source([entry("a", 1), entry("b", 2)], [line("b", "a", 5)]))
-    assert (found.representatives, found.near_duplicates) == (1, 1)
-
-
-def test_a_ring_without_a_stored_page_is_left_out():
-    ring = [line("b", "a", 1), line("c", "b", 2), line("a", "c", 3), line("d", "c", 4)]
-    assert shape(duplication(Source([], ring))) == []
-
-
 def test_a_chain_is_one_cluster():
     lines = [line("b", "a", 1), line("c", "b", 2), line("d", "c", 3)]
     assert shape(duplication(Source([entry("a", 0)], lines))) == [("a", ["b", "c", "d"])]
@@ -120,22 +80,6 @@ def test_each_page_is_in_one_cluster_at_most(pairs, met):
     assert {representative for representative, _ in shape(found)} <= set(met)
     assert found.near_duplicates == sum(members.values()) - len(found.clusters)
     assert found.hosts.total() == found.distances.total() == found.near_duplicates
-
-
-def test_hosts():
-    found = duplication(
-        Source(
-            [entry("https://A.example:8080/1", 1), entry("no URL", 2)],
-            [
-                line("https://a.example/2", "https://A.example:8080/1", 3),
-                line("https://b.example/", "https://A.example:8080/1", 4),
-                line("another", "no URL", 5),
-                line("https://c.example/", "https://gone.example/", 6),
-            ],
-        )
-    )
-    assert found.hosts == {"a.example": 1, "b.example": 1, "": 1}
-    assert found.host_representatives == {"a.example:8080": 1, "": 1}
 
 
 @pytest.mark.parametrize(

@@ -39,20 +39,3 @@ def test_the_command_prints_it_all(made, capsys):
     assert first_seen.startswith("  first_seen_s  20")
     assert key == "  https://a.example/copy\\n"
     assert "reason a copy: distance 1" in copy
-
-
-@pytest.mark.parametrize("key", ["https://a.example/failed", "https://a.example/", ""])
-def test_of_a_page_that_is_not_known_it_says_so(made, capsys, key):
-    assert query(made, key) == 1
-    assert capsys.readouterr().err == "nothing is known about it\n"
-
-
-def test_a_directory_of_other_things_is_refused(tmp_path):
-    (tmp_path / "file").touch()
-    assert query(tmp_path, "a") == 1
-
-
-def test_asking_does_not_make_an_index(tmp_path, capsys):
-    assert query(tmp_path / "none", "a") == 1
-    assert "no such directory" in capsys.readouterr().err
-    assert not (tmp_path / "none").exists()

@@ -169,14 +169,6 @@ def test_a_record_that_makes_no_sense_is_named_and_no_index_is_made(new, record,
     assert imported(new, *ENTRIES) == 2
 
 
-def test_only_an_empty_directory_becomes_an_index(new):
-    new.mkdir()
-    (new / "file").touch()
-    with pytest.raises(StorageError, match="not empty"):
-        imported(new, *ENTRIES)
-    assert [one.name for one in new.iterdir()] == ["file"]
-
-
 @pytest.mark.thorough
 @given(
     record=st.dictionaries(

@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 
 from scrapy_simhash import Scheme
 from scrapy_simhash.errors import (
-    IndexClosed,
     IndexLocked,
     IndexMismatch,
     PlanError,
@@ -19,14 +18,12 @@ from scrapy_simhash.errors import (
 from scrapy_simhash.fingerprint import hamming_distance
 from scrapy_simhash.index import TablePlan, open_index, records
 from scrapy_simhash.index.manifest import Manifest
-from scrapy_simhash.index.offline import opened_database
-from scrapy_simhash.maintenance.check import check, repair
+from scrapy_simhash.maintenance.check import check
 from scrapy_simhash.maintenance.export import PlacedRecord, entry_records, import_entries
 from scrapy_simhash.maintenance.merge import merge
 from scrapy_simhash.maintenance.rebuild import rebuild
 from scrapy_simhash.maintenance.remove import expire, remove
 from scrapy_simhash.maintenance.rewriting import rewriting
-from scrapy_simhash.maintenance.sources import opened_source
 from tests.index.backends import (
     BITS,
     INSTALLED_KINDS,
@@ -387,24 +384,3 @@ def test_a_store_that_was_made_anew_meanwhile_is_opened_anew(index, monkeypatch)
     rewrite(index.directory)  # what the first opening left is gone
     names = sorted(path.name for path in index.directory.iterdir())
     assert names == sorted([f"{index.name}-2", "manifest.json"])
-
-
-def test_sources_are_read_while_they_are_open(index):
-    with opened_source(index.directory) as source:
-        by_age = [entry.key for entry in source.entries_by_age()]
-    assert by_age == ["a", "b", "c"]
-    with pytest.raises(IndexClosed):
-        list(source.entries())
-
-
-def test_a_state_row_that_is_too_low_is_mended(tmp_path):
-    with open_index(f"{INSTALLED_KINDS[0]}:{tmp_path}", SCHEME, max_distance=K, plan=PLAN) as index:
-        for number in range(3):
-            index.confirm(index.observe(KEYS[number], 0x1F << 5 * number))
-    with opened_database(tmp_path) as (_, database):
-        state = records.decode_state(database.get(records.STATE_KEY))
-        low = records.encode_state(state._replace(next_sequence=2))
-        database.write([(records.STATE_KEY, low)])
-    assert check(tmp_path).problems != []
-    repair(tmp_path)
-    assert check(tmp_path).problems == []

@@ -1,19 +1,16 @@
 """What an index must not lose, or get wrong, when it is looked after."""
 
-import os
 import shutil
-import time
 from contextlib import closing
 
 import pytest
 
 from scrapy_simhash.documents.files import replaced
 from scrapy_simhash.errors import StorageError
-from scrapy_simhash.index import open_index, records
-from scrapy_simhash.index.base import Entry, NearDuplicate, PageToObserve
+from scrapy_simhash.index import open_index
+from scrapy_simhash.index.base import NearDuplicate, PageToObserve
 from scrapy_simhash.index.manifest import Manifest
 from scrapy_simhash.index.texts import KeptText, Texts, opened_texts, texts_path
-from scrapy_simhash.maintenance.duplication import duplication
 from scrapy_simhash.maintenance.export import PlacedRecord, entry_records, import_entries
 from scrapy_simhash.maintenance.merge import merge
 from scrapy_simhash.maintenance.rebuild import rebuild
@@ -138,34 +135,6 @@ def test_a_database_that_is_missing_is_no_empty_index(tmp_path, use):
     assert [path.name for path in index.directory.iterdir()] == ["manifest.json"]
 
 
-@pytest.mark.thorough
-def test_chains_of_superseded_representatives_take_no_long_time():
-    class Source:
-        def entries(self):
-            return iter([Entry(100_001, "100000", 0, 100_001, 1, 1)])
-
-        def near_duplicates(self):
-            links = range(1, 100_001)
-            return (NearDuplicate(str(n - 1), str(n), 1, 1, n, 1) for n in links)
-
-    started = time.process_time()
-    [cluster] = duplication(Source()).clusters
-    assert (cluster.representative, len(cluster)) == ("100000", 100_001)
-    assert time.process_time() - started < 20  # by walking each chain, an hour
-
-
-def test_numbers_that_have_no_room_are_said(tmp_path):
-    one, other = made(tmp_path / "one", HOSTS[:1]), made(tmp_path / "two", HOSTS[1:])
-    for index in (one, other):
-        with rewriting(index.directory) as (source, store):
-            for entry in source.entries():
-                store.write(entry._replace(ordinal=-1), None, ())
-            store.skip_to(records.MAX_SEQUENCE)
-    with pytest.raises(StorageError, match=r"after very many merges, sequence \d+ exceeds"):
-        merge(one.directory, other.directory)
-    assert content(one)[0] == HOSTS[:1]
-
-
 def test_an_import_that_was_killed_is_begun_again(tmp_path):
     manifest = Manifest.read(made(tmp_path / "made").directory)
     new = tmp_path / "new"
@@ -180,14 +149,6 @@ def test_an_import_that_was_killed_is_begun_again(tmp_path):
         import_entries(left, manifest, records_)
 
 
-def test_a_record_that_was_last_seen_was_first_seen_then(tmp_path):
-    manifest = Manifest.read(made(tmp_path / "made").directory)
-    given = [PlacedRecord("?", {"key": "a", "fingerprint": "00ff", "last_seen_s": 1000})]
-    import_entries(tmp_path / "new", manifest, given)
-    [record] = entry_records(tmp_path / "new")
-    assert (record["first_seen_s"], record["last_seen_s"]) == (1000, 1000)
-
-
 def test_a_link_leads_to_the_file_and_rights_stay(tmp_path):
     (tmp_path / "real").write_text("before")
     (tmp_path / "real").chmod(0o640)
@@ -197,23 +158,3 @@ def test_a_link_leads_to_the_file_and_rights_stay(tmp_path):
     assert (tmp_path / "link").is_symlink()
     assert (tmp_path / "real").read_text() == "after"
     assert (tmp_path / "real").stat().st_mode & 0o777 == 0o640
-
-
-def test_a_name_may_be_as_long_as_the_file_system_takes(tmp_path):
-    longest = "x" * os.pathconf(tmp_path, "PC_NAME_MAX")
-    with replaced(tmp_path / longest) as temporary:
-        temporary.write_text("all of it")
-    assert (tmp_path / longest).read_text() == "all of it"
-    with pytest.raises(OSError, match="too long"), replaced(tmp_path / f"{longest}x"):
-        pass
-    assert [path.name for path in tmp_path.iterdir()] == [longest]
-
-
-def test_a_pipe_is_written_to_and_stays(tmp_path):
-    os.mkfifo(tmp_path / "pipe")
-    reading = os.open(tmp_path / "pipe", os.O_RDONLY | os.O_NONBLOCK)
-    with replaced(tmp_path / "pipe") as opened:
-        opened.write_text("through")
-    assert os.read(reading, 100) == b"through"
-    os.close(reading)
-    assert (tmp_path / "pipe").is_fifo()
