@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import random
 from contextlib import closing
 from dataclasses import replace
 
 import pytest
 
+from scrapy_simhash.commands.main import main
 from scrapy_simhash.index import open_index
 from scrapy_simhash.index.history import Crawl, read_history
 from scrapy_simhash.index.redis import RedisAddress, open_redis_index
@@ -223,3 +225,30 @@ def test_a_damaged_note_counts_as_a_crawl_that_was_killed(tmp_path, note):
     assert check(where).problems == []
     played.crawl(3, {A: "a"})
     assert played.since(2) == {(B, "gone", 3)}
+
+
+def test_the_command_writes_one_json_document_a_line(tmp_path, capsys):
+    played = Played(tmp_path / "index", lambda **how: open_index(tmp_path / "index", **how))
+    hostile = "https://one.example/\x1b[31m\udcff\u202e\n"
+    played.crawl(1, {hostile: "a"})
+    played.crawl(2, {A: "b"})
+
+    def changed(since, code=0):
+        command = ["index", "export", "--index", str(played.where), f"--changes-since={since}", "-"]
+        assert main(command) == code
+        return capsys.readouterr().out
+
+    said = changed("1970-01-03")
+    assert not any(c in said for c in "\x1b\u202e")
+    new, gone = map(json.loads, said.splitlines())
+    day_2, day_3 = "1970-01-02T00:00:01+00:00", "1970-01-03T00:00:01+00:00"
+    seen = {"at": day_3, "first_seen": day_3, "last_seen": day_3, "copy_of": ""}
+    assert new == {"key": A, "change": "new", **seen}
+    ended = {"at": day_3.replace("01+", "02+"), "first_seen": day_2, "last_seen": day_2}
+    assert gone == {**seen, **ended, "key": hostile, "change": "gone"}
+    assert changed("1d") == ""
+    # An age and a date, with and without an offset, as of `remove`.
+    for when in ("9999w", "1970-01-03T01:00+01:00", "1970-01-02T00:00:02"):
+        assert len(changed(when).splitlines()) == 2
+    with pytest.raises(SystemExit, match="2"):
+        changed("yesterday")
