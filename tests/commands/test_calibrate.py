@@ -2,8 +2,6 @@
 
 import ast
 import json
-import os
-import signal
 
 import pytest
 from scrapy.settings import Settings
@@ -11,7 +9,6 @@ from scrapy.settings import Settings
 from scrapy_simhash.commands.main import main
 from tests.calibration.pages import articles, page, write_pages
 
-from .conftest import MODULE, SCRAPY, finish, start
 from .samples import CHINESE, FERRY, written
 
 pytestmark = pytest.mark.thorough
@@ -99,16 +96,6 @@ def test_a_dict_as_preset_is_proposed_as_it_is(pages, capsys):
     assert f"SIMHASH_PRESET = {preset!r}\n" in capsys.readouterr().out
 
 
-def test_the_settings_of_a_project(run_process, pages):
-    ran = run_process(
-        *SCRAPY, "calibrate", "--json", pages, "-s", "SIMHASH_PRESET=classic",
-        "-s", "SIMHASH_MIN_TOKENS=5000",
-    )  # fmt: skip
-    assert ran.code == 0
-    report = json.loads(ran.out)
-    assert (report["left_out"], report["settings"]) == ({"few_tokens": 65}, None)
-
-
 @pytest.mark.parametrize(
     ("arguments", "code", "told"),
     [
@@ -128,17 +115,3 @@ def test_what_cannot_be_calibrated(run, folder, arguments, code, told):
     ran = run("calibrate", *arguments)
     assert (ran.code, ran.out) == (code, "")
     assert told in ran.err
-
-
-def test_ctrl_c_while_it_reads(folder):
-    os.mkfifo(folder / "pipe")
-    process = start(*MODULE, "calibrate", "pipe", in_folder=folder)
-    try:
-        # It has opened the pipe, and waits.
-        with (folder / "pipe").open("wb"):
-            process.send_signal(signal.SIGINT)
-            ran = finish(process)
-    finally:
-        process.kill()
-        process.communicate()
-    assert ran == (130, "", "interrupted\n")

@@ -5,11 +5,9 @@ import re
 
 import pytest
 
-from scrapy_simhash.index import IndexSpec, open_index
+from scrapy_simhash.index import open_index
 from scrapy_simhash.maintenance.export import (
-    PlacedRecord,
     entry_records,
-    import_entries,
     near_duplicate_records,
 )
 from scrapy_simhash.scheme import Scheme
@@ -36,18 +34,6 @@ def clusters(run):
         }
 
     return run_it
-
-
-@pytest.fixture
-def small(folder):
-    """Fingerprints of 64 bits: a and b are near each other, c is near b alone."""
-    prints = {"https://x.example/a": 0, "https://x.example/b": 0b11, "https://Y.example/c": 0b11111}
-    records = [
-        PlacedRecord(key, {"key": key, "fingerprint": f"{fp:016x}"}) for key, fp in prints.items()
-    ]
-    spec = IndexSpec(None, Scheme(bits=64, tie="one"), 1, expected_pages=1000)
-    import_entries(folder / "small", spec.to_manifest(), records)
-    return folder / "small"
 
 
 def test_as_the_crawl_found_them(clusters, run, index):
@@ -79,8 +65,9 @@ def test_a_host_with_and_without_its_port(clusters, tmp_path, host, count):
     assert len(clusters("--index", tmp_path / "ports", "--host", host)) == count
 
 
-def test_nothing_to_show(run, small):
-    ran = run("index", "clusters", "--index", small)
+def test_nothing_to_show(run, folder):
+    open_index(folder / "i", Scheme(bits=64), max_distance=3).close()
+    ran = run("index", "clusters", "--index", "i")
     assert (ran.code, ran.out, ran.err) == (0, "", "no clusters found\n")
 
 

@@ -1,10 +1,7 @@
 """``dedupe`` with wrong options or input, a locked index, a full disk, and interruptions."""
 
 import json
-import os
 import signal
-import subprocess
-import sys
 import time
 
 import pytest
@@ -18,14 +15,6 @@ from .conftest import DEADLINE_S, MODULE, finish, start
 from .samples import written
 
 MANY = 1500
-HOLD_INDEX = """
-import sys
-from pathlib import Path
-from scrapy_simhash import Scheme, open_index
-index = open_index(Path("i"), Scheme.preset("wide"))
-print("open", flush=True)
-sys.stdin.read()
-"""
 
 
 @pytest.fixture
@@ -111,30 +100,6 @@ def test_a_command_that_is_refused_changes_no_file(run, feed, folder, arguments,
     assert len(ran.err.splitlines()) == 1
     assert files_besides_input(folder) == before
     assert (folder / "there.jsonl").read_text() == "there"
-
-
-def test_an_index_that_is_locked(run, feed, folder):
-    process = start(
-        sys.executable,
-        "-c",
-        HOLD_INDEX,
-        in_folder=folder,
-        stdin=subprocess.PIPE,
-    )
-    assert process.stdout.readline() == "open\n"
-    ran = run("dedupe", feed, "-o", "o", "--index", "i")
-    assert ran.code == 1
-    assert "another process has it open" in ran.err
-    assert files_besides_input(folder) == ["i"]
-    finish(process)
-
-
-@pytest.mark.skipif(os.geteuid() == 0, reason="root may write anywhere")
-def test_a_folder_that_cannot_be_written(run, feed, folder):
-    (folder / "closed").mkdir(mode=0o500)
-    ran = run("dedupe", feed, "-o", "closed/o.jsonl")
-    assert ran.code == 1
-    assert "Permission denied" in ran.err
 
 
 def test_a_disk_that_is_full(run_process, feed, folder):

@@ -252,14 +252,6 @@ def test_export_import_and_merge(ran_json, run, index, folder):
     assert near_keys(new) == near_keys(index)
 
 
-def test_records_of_another_scheme_are_not_imported(run, index, folder):
-    run("index", "export", "e.jsonl")
-    ran = run("index", "import", "-s", "SIMHASH_PRESET=classic", "e.jsonl", "new")
-    assert (ran.code, ran.out) == (1, "")
-    assert "e.jsonl, line 1: its scheme is 'simhash256" in ran.err
-    assert not list((folder / "new").iterdir())
-
-
 def test_an_index_is_named_by_its_spider(run, index, folder):
     assert run("index", "check", "--spider", "site").code == 0
     ran = run("index", "check", "--spider", "other")

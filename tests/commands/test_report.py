@@ -46,13 +46,6 @@ def test_it_is_a_file(run, index, folder):
     }
 
 
-def test_a_dash_is_standard_output(run, index, folder):
-    ran = run("report", *index, "-")
-    assert (ran.code, ran.err) == (0, "")
-    assert is_a_page(ran.out)
-    assert [path.name for path in folder.iterdir()] == ["index"]
-
-
 STANDARD_OUTPUT = pytest.mark.parametrize(
     "name",
     [
