@@ -5,7 +5,7 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from scrapy_simhash.calibration.calibrating import _choose, calibrate
+from scrapy_simhash.calibration.calibrating import calibrate
 from scrapy_simhash.calibration.sampling import draw, fingerprinted
 from scrapy_simhash.confirmation import Confirmation
 from scrapy_simhash.detector import Detector
@@ -151,26 +151,3 @@ def test_only_equal_pages():
     _, found = calibrated([TEXTS[0]] * 20)
     assert (found.near_duplicate_pairs, found.max_distance) == (190, None)
     assert found.recall[100, 0] == 1
-
-
-F1 = np.array([[0.5] * 6, [0.9, 1, 1, 1, 1, 0.9], [1, 0.9, 1, 1, 0.5, 0.1]])
-CHEAP = np.zeros((3, 6), bool)
-
-
-def test_the_rule_of_choice():
-    assert _choose(F1, CHEAP, None, 1) == (2, 1)
-    assert _choose(F1, CHEAP, 4, 1) == (4, 1)
-    assert _choose(F1, CHEAP, 5, 1) == (2, 1)
-    # The nearest row that keeps k; in it, the longest run.
-    assert _choose(F1, CHEAP, 4, 2) == (4, 1)
-    assert _choose(F1, CHEAP, 3, 2) == (3, 2)
-    assert _choose(F1, CHEAP, 0, 1) == (2, 2)
-    assert _choose(F1, CHEAP, 9, 2) == (2, 2)
-    # The k's that cost too much are left out; if all do, the lowest of the best stays.
-    dear = CHEAP.copy()
-    dear[1, 3:] = True
-    assert _choose(F1, dear, 4, 1) == (1, 1)
-    dear[1] = True
-    assert _choose(F1, dear, 4, 1) == (1, 1)
-    # A preset that compares no resemblance.
-    assert _choose(F1, CHEAP, None, 0) == (2, 0)

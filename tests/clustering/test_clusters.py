@@ -84,11 +84,6 @@ def test_a_copy_may_have_a_nearer_leader_than_the_first_of_its_kind():
     assert assigned(found) == [(0, 0), (2, 0), (2, 0), (0, 3), (1, 3)]
 
 
-def test_of_equally_near_leaders_the_oldest_wins():
-    found = cluster([0b0000, 0b1111, 0b0011, 0b0111], bits=8, max_distance=2)
-    assert assigned(found) == [(0, 0), (0, 1), (2, 0), (1, 1)]
-
-
 @pytest.mark.usefixtures("_memory")
 def test_components_follow_chains_and_leaders_do_not():
     fingerprints = [number ^ number >> 1 for number in range(300)]  # Gray code: 1 bit each

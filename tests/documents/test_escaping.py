@@ -2,7 +2,7 @@
 
 import pytest
 
-from scrapy_simhash.documents.escaping import nearness, printable
+from scrapy_simhash.documents.escaping import printable
 
 
 @pytest.mark.parametrize(
@@ -19,16 +19,3 @@ from scrapy_simhash.documents.escaping import nearness, printable
 def test_what_is_shown(text, shown):
     assert printable(text) == shown
     assert printable(text).isprintable()
-
-
-@pytest.mark.parametrize(
-    ("similarity", "shown"),
-    [
-        (None, "distance 3"),
-        (0.999, "distance 3, similarity 99 %"),
-        (0.29, "distance 3, similarity 29 %"),
-        (1.0, "distance 3, similarity 100 %"),
-    ],
-)
-def test_similarity_is_shown_in_per_cent_where_it_is_known(similarity, shown):
-    assert nearness(3, similarity) == shown

@@ -133,7 +133,6 @@ def test_one_json_value_of_many_lines(write):
     ("name", "content"),
     [
         ("a.txt", TEXT),
-        ("a.txt.gz", TEXT),
         ("a", TEXT),
         ("a.jsonl.gz", lines({"text": TEXT})),
         ("a.html.gz", f"<p>{TEXT}</p>"),
@@ -166,11 +165,6 @@ def test_folders_are_walked_in_order_without_what_is_hidden(write, tmp_path):
     assert list(files_in([folder / "b"], exclude=folder / "nowhere"))
 
 
-def test_json_in_utf_16(write):
-    path = write("b.jsonl", lines({"text": CHINESE}).encode("utf-16"))
-    assert read(path) == [Document(f"{path}:1", CHINESE)]
-
-
 PACKED = gzip.compress(lines(*({"text": f"{TEXT} {n}"} for n in range(500))).encode())
 UTF_16 = lines({"text": "one"}, {"text": "two"}).encode("utf-16")
 
@@ -197,12 +191,6 @@ def test_what_is_skipped_and_why(write, name, content, options, said):
     assert said[1] in found.detail
 
 
-def test_what_cannot_be_opened(write, tmp_path):
-    ((place, reason, detail),) = read(tmp_path / "none.txt")
-    assert (place, reason) == (str(tmp_path / "none.txt"), "cannot be opened")
-    assert "No such file" in detail
-
-
 def test_a_bomb_takes_no_memory(write):
     path = write("bomb.txt.gz", gzip.compress(b"x" * 200_000_000, 1))
     tracemalloc.start()
@@ -223,13 +211,3 @@ def test_lines_are_read_one_by_one(write):
     finally:
         tracemalloc.stop()
     assert count == 5_000
-
-
-def test_pages_can_be_kept_as_they_are(write):
-    name = write("a.html", PAGE)
-    (found,) = DocumentReader().file(name)
-    assert found.is_html
-    assert found.text == PAGE
-    lines = [json.dumps({"text": PAGE}), json.dumps({"text": TEXT})]
-    page, text = DocumentReader().file(write("a.jl", "\n".join(lines)))
-    assert (page.is_html, text.is_html) == (True, False)

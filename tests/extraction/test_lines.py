@@ -14,8 +14,6 @@ from scrapy_simhash.extraction.chrome import is_hidden
 from scrapy_simhash.extraction.lines import (
     Line,
     count_words,
-    join,
-    lines_of,
 )
 from scrapy_simhash.extraction.selectors import Selectors
 from tests.samples import CHINESE
@@ -128,19 +126,6 @@ class TestShown:
     def test_hidden_elements_inside_hidden_elements_are_left_out(self):
         html = "<div hidden>no<p hidden>no</p><svg>no</svg>no</div><p>a<b hidden>no</b>b</p>"
         assert texts(html) == "ab"
-
-    def test_the_tree_is_not_changed(self):
-        from lxml.html import tostring
-
-        html = (
-            "<body><header>a</header><h1 class=logo>b</h1><form>c</form><p hidden>d</p>"
-            "<p hidden style='display:none' role=search>d</p>"
-            "<div role=navigation>e</div><div id=cookies>f</div></body>"
-        )
-        elements = Page(prepared(html), Selectors()).elements
-        before = tostring(elements.root)
-        assert join(lines_of(elements)) == "a\nb\nc\ne\nf"
-        assert tostring(elements.root) == before
 
 
 class TestMarksInTheInput:

@@ -125,11 +125,3 @@ class TestIndependence:
         assert len(set(alone)) > 1
         for order in (pages, pages[::-1], pages * 2):
             assert [lean(page) for page in order] == [alone[pages.index(page)] for page in order]
-
-
-def test_the_document_of_the_package_is_not_changed():
-    before = Document(article_page()).summary(html_partial=True)
-    lean(article_page())
-    after = Document(article_page()).summary(html_partial=True)
-    assert after == before
-    assert before.startswith("<div>"), "with its markup"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-import time
 
 import pytest
 from hypothesis import given
@@ -34,7 +33,6 @@ any_line = st.builds(
     st.booleans(),
     st.booleans(),
 )
-running = st.builds(line, st.integers(8, 100))
 
 
 def is_subsequence(some: list[Line], every: list[Line]) -> bool:
@@ -64,48 +62,6 @@ class TestAnyLines:
         if words_of(found) < MIN_CONTENT_WORDS:
             outside = [one for one in lines if not one.chrome]
             assert len(found) == len(outside), "all lines outside chrome are taken"
-
-    def test_a_million_lines_take_seconds(self):
-        chance = random.Random(4)
-        lines = [
-            line(chance.randint(1, 30), chrome=chance.random() < 0.2, link=chance.random() < 0.3)
-            for _ in range(1000)
-        ] * 1000
-        started = time.process_time()
-        assert 0 < len(content_lines(lines)) < len(lines)
-        assert time.process_time() - started < 10
-
-
-ARTICLE = [line(60, "one"), line(2, "part"), line(70, "two"), line(8, "short"), line(50)]
-
-
-class TestRun:
-    def test_content_is_the_run_with_the_most_running_text(self):
-        other = [line(40, "teaser"), *NAVIGATION, line(40, "teaser"), *NAVIGATION]
-        page = [*NAVIGATION, *other, *ARTICLE, *NAVIGATION, *other]
-        assert content_lines(page) == ARTICLE
-
-    def test_lines_of_links_and_chrome_inside_it_are_left_out(self):
-        inside = [line(4, "more", link=True), line(9, "advertisement", chrome=True)]
-        page = [*NAVIGATION, *ARTICLE[:3], *inside, *ARTICLE[3:], *NAVIGATION]
-        assert content_lines(page) == ARTICLE
-
-    def test_short_rows_of_a_table_are_content(self):
-        rows = [line(3, f"row {number}", row=True) for number in range(40)]
-        page = [*NAVIGATION, *ARTICLE, line(1, "Departures"), *rows, *NAVIGATION]
-        assert content_lines(page) == [*ARTICLE, line(1, "Departures"), *rows]
-
-
-class TestHeading:
-    def test_the_heading_is_put_before_the_content(self):
-        heading = line(2, "Boats", heading=True)
-        page = [*NAVIGATION, heading, *NAVIGATION, *ARTICLE]
-        assert content_lines(page) == [heading, *ARTICLE]
-
-    def test_a_heading_in_the_content_stays_in_place(self):
-        heading = line(2, "Boats", heading=True)
-        page = [ARTICLE[0], heading, *ARTICLE[1:], *NAVIGATION]
-        assert content_lines(page) == page[:6]
 
 
 class TestSteps:
@@ -226,14 +182,10 @@ class TestPages:
         tag = opened.strip("<>").partition(" ")[0]
         text = f"<p>{CONSENT * 3}</p>" * 8
         banner = f"{opened}<div>{text}</div><button>Accept</button></{tag}>"
-        page = article_page()
-        behind = "<body>" if first else "</div><div class="
-        assert behind in page
-        page = page.replace(behind, behind + banner if first else f"</div>{banner}<div class=", 1)
+        before, behind = ("<body>", "") if first else ("</div>", "<div class=")
+        page = article_page().replace(before + behind, before + banner + behind, 1)
         assert banner in page
-        found = extract(page, extractor)
-        assert found.text == extract(article_page(), extractor).text
-        assert "partners" not in found.text
+        assert extract(page, extractor).text == extract(article_page(), extractor).text
 
     @BOTH
     def test_documentation_that_is_a_list_of_links_has_a_text(self, extractor):
