@@ -47,37 +47,20 @@ def give(following, state, *callbacks):
 
 
 @pytest.mark.parametrize(
-    ("callbacks", "leads_on"),
+    ("first", "callbacks", "passing"),
     [
-        ([], False),
-        ([own], True),
-        ([other], True),
-        ([other, own, other], True),
-        ([own, other, own], True),
-        ([own, own, own], False),
-        ([other, other], True),
-        ([other, other, other], False),
+        ([own, other, other], [own], [0]),
+        ([own, other, other], [other], [0]),
+        ([own, other, other], [other, own, other], [1]),
+        ([own, other, other], [own, other, own], [0, 2]),
+        ([own, other, other], [own, own, own], [0, 1]),
+        ([own, other, other], [other, other], [0, 1]),
+        ([own, other, other], [other, other, other], []),
+        ([own], [other, own, other], [0, 1, 2]),
     ],
 )
-def test_a_page_with_few_requests_or_few_for_its_callback_leads_on(following, callbacks, leads_on):
-    give(following, page(), *callbacks)
-    assert following.leads_on("a") == leads_on
-
-
-@pytest.mark.parametrize(
-    ("callbacks", "passing"),
-    [
-        ([own], [0]),
-        ([other], [0]),
-        ([other, own, other], [1]),
-        ([own, other, own], [0, 2]),
-        ([own, own, own], [0, 1]),
-        ([other, other], [0, 1]),
-        ([other, other, other], []),
-    ],
-)
-def test_the_request_for_the_next_page_passes(following, callbacks, passing):
-    give(following, page(), own, other, other)
+def test_the_request_for_the_next_page_passes(following, first, callbacks, passing):
+    give(following, page(), *first)
     passed = give(following, page("b", "a"), *callbacks)
     assert [one.url for one in passed] == [f"https://x.test/{number}" for number in passing]
 
@@ -92,10 +75,3 @@ def test_a_request_that_hands_on_what_the_page_says_does_not_pass(following):
     assert give(following, page("c", "a"), request(other, 4, meta={"item": "Blue shirt"}))
     give(following, page("d"), request(own, meta=shoe))
     assert give(following, page("e", "d"), request(own, 5, meta=shoe))
-
-
-def test_all_requests_pass_if_the_representative_gave_fewer(following):
-    give(following, page(), own)
-    assert len(give(following, page("b", "a"), other, own, other)) == 3
-    give(following, page("c"), own, other, other)
-    assert len(give(following, page("d", "c"), other, own, other)) == 1

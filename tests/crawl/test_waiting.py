@@ -10,8 +10,8 @@ from scrapy.signalmanager import SignalManager
 
 from scrapy_simhash.confirmation import Confirmation
 from scrapy_simhash.crawl import waiting
-from scrapy_simhash.crawl.retries import META_KEY, DroppedCopy, Retries
-from scrapy_simhash.crawl.waiting import CALLED_AFTER_ALL_META_KEY, WaitingSpiders
+from scrapy_simhash.crawl.retries import DroppedCopy, Retries
+from scrapy_simhash.crawl.waiting import WaitingSpiders
 from scrapy_simhash.evidence import NO_EVIDENCE
 from scrapy_simhash.index.rules import Rules
 
@@ -24,29 +24,23 @@ class World:
     def __init__(self, monkeypatch):
         self.called = []
         self.timers = []
-        self.now_s = 100.0
-        self.downloads = set()
         self.scraping = Slot()
         engine = SimpleNamespace(
             spider=object(),
-            downloader=SimpleNamespace(active=self.downloads),
+            downloader=SimpleNamespace(active=set()),
             scraper=SimpleNamespace(slot=self.scraping),
         )
         self.signals = SignalManager(self)
         crawler = SimpleNamespace(engine=engine, signals=self.signals, spider=None)
         monkeypatch.setattr(waiting, "call_later", lambda *call: self.timers.append(call))
-        monkeypatch.setattr(waiting.time, "monotonic", lambda: self.now_s)
         rules = Rules(3, Confirmation())
-        self.retries = Retries(lambda copies, then: None, self._schedule, rules)
+        self.retries = Retries(lambda copies, then: None, self.called.append, rules)
         self.waiting = WaitingSpiders(crawler, self.retries)
 
-    def _schedule(self, request):
-        self.called.append(request)
-
-    def drop(self, number=0, body=b"", **given):
+    def drop(self, number, **given):
         request = Request(f"{URL}{number}", **given)
         copy = DroppedCopy(request.url, 0, NO_EVIDENCE, request)
-        self.retries.responses.keep(copy, HtmlResponse(request.url, body=body))
+        self.retries.responses.keep(copy, HtmlResponse(request.url))
         self.waiting.dropped()
 
     def nothing_to_do(self):
@@ -57,8 +51,7 @@ class World:
     def expire(self):
         _, function, *arguments = self.timers.pop()
         function(*arguments)
-        called, self.called = self.called, []
-        return [request.url.removeprefix(URL) for request in called]
+        return [self.called.pop().url.removeprefix(URL)] if self.called else []
 
 
 @pytest.fixture
@@ -66,50 +59,10 @@ def world(monkeypatch):
     return World(monkeypatch)
 
 
-def test_callbacks_run_while_start_waits(world):
-    world.drop(1)
-    world.drop(2)
-    assert world.nothing_to_do() == 1
-    assert world.expire() == ["1", "2"]
-    assert world.nothing_to_do() is None
-
-
-def test_requests_are_marked(world):
-    world.drop(1, meta={"name": "shoe"})
-    assert world.waiting.run()
-    meta = world.called[0].meta
-    assert meta.pop(META_KEY)
-    assert meta == {"name": "shoe", CALLED_AFTER_ALL_META_KEY: True}
-
-
 def test_copies_with_an_errback_are_not_waited_for(world):
     world.drop(1, errback=print)
     assert world.nothing_to_do() is None
     assert not world.waiting.run()
-
-
-def test_start_may_go_on_by_itself(world):
-    world.drop(1)
-    world.nothing_to_do()
-    world.waiting.requested(Request(URL))
-    assert world.expire() == []
-
-
-def test_a_crawl_with_downloads_does_not_wait(world):
-    world.drop(1)
-    world.downloads.add("request")
-    assert world.nothing_to_do() is None
-    world.downloads.clear()
-    world.nothing_to_do()
-    world.downloads.add("request")
-    assert world.expire() == []
-
-
-def test_once_start_has_ended_only_an_open_crawl_counts(world):
-    world.drop(1)
-    world.waiting.start_ended()
-    assert world.nothing_to_do() is None
-    assert world.waiting.run()
 
 
 def test_a_callback_waits_if_nothing_happens_for_five_seconds(world):
@@ -136,15 +89,6 @@ def test_a_callback_whose_items_are_in_pipelines_or_that_goes_on_does_not_wait(w
             break
         world.waiting.requested(Request(URL))
         assert world.expire() == []
-
-
-def test_a_spider_that_was_found_to_wait_waits_no_second_more(world):
-    for number, delay_s in enumerate([1, 0.02, 0.02, 0.02, 0.02]):
-        world.drop(number)
-        assert world.nothing_to_do() == delay_s
-        assert world.expire() == [str(number)]
-        world.waiting.requested(Request(URL))
-        world.now_s += 10
 
 
 def test_after_three_attempts_that_nothing_follows_no_more_callbacks_run(world):

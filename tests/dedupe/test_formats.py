@@ -9,6 +9,7 @@ import pyarrow as pa
 import pytest
 from pyarrow import parquet
 
+from scrapy_simhash.dedupe.fields import find_fields
 from scrapy_simhash.dedupe.options import Fields
 from scrapy_simhash.errors import SimhashError
 
@@ -251,3 +252,24 @@ def test_records_in_a_list_of_an_object(tmp_path):
     (tmp_path / "in.json").write_text(json.dumps({"total": 5, "items": RECORDS}))
     with pytest.raises(SimhashError, match=r"'items' is a list of objects.*jq -c '.items\[\]'"):
         run(tmp_path, "in.json")
+
+
+PAGE = "<!DOCTYPE html><html><p>x</p></html>"
+
+
+@pytest.mark.parametrize(
+    ("record", "found"),
+    [
+        ({"url": "u", "text": "t"}, Fields(text=("text",), key="url")),
+        ({"id": 1, "body": "t", "html": PAGE}, Fields(text=("body",), key="id")),
+        ({"body": PAGE}, Fields(html="body")),
+        ({"html": "<p>x</p>"}, Fields(html="html")),
+        ({"Text": "t"}, Fields(text=("Text",))),
+        ({"content": ["a", "b"]}, Fields(text=("content",))),
+        ({"text": "", "article": "t"}, Fields(text=("article",))),
+        ({"text": None, "content": " ", "raw_html": "h"}, Fields(html="raw_html")),
+        ({"": "0", "content": "t"}, Fields(text=("content",))),
+    ],
+)
+def test_usual_names(record, found):
+    assert find_fields(Fields(), [], [record], "f") == found

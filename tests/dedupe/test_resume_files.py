@@ -72,13 +72,6 @@ def written_by(folder, out="out"):
     return (folder / out).read_bytes(), (folder / "verdicts").read_bytes()
 
 
-def test_the_phases(tmp_path, feed, killed):
-    for phase in PHASES:
-        killed(PHASE, phase, tmp_path, feed, restart=True)
-        with State(tmp_path / "state") as state:
-            assert state.checkpoint().phase == phase
-
-
 # Files in the way
 
 

@@ -76,13 +76,6 @@ def test_columns_that_are_there_already(tmp_path, name):
     run(tmp_path, f"in.{name}", out="dropped", overwrite=True)
 
 
-def test_a_column_of_that_name_is_dropped_from_nothing(tmp_path):
-    values = [{**record, "simhash_kind": "x"} for record in RECORDS]
-    (tmp_path / "in.jsonl").write_bytes(json_lines(values))
-    run(tmp_path, "in.jsonl")
-    assert read_lines(tmp_path / "out")[0] == values[0]
-
-
 def test_an_output_that_cannot_be_written_is_not_the_inputs_fault(tmp_path, monkeypatch):
     parquet.write_table(pa.Table.from_pylist(RECORDS), tmp_path / "in.parquet")
 

@@ -104,13 +104,6 @@ def test_with_several_workers_as_with_one(tmp_path, preset, action):
         assert summary.dropped == 0
 
 
-def test_short_duplicates_are_dropped(tmp_path):
-    lines = json_lines([{"url": str(n), "text": text(1, count=40)} for n in range(3)])
-    (tmp_path / "in.jsonl").write_bytes(lines)
-    summary = run(tmp_path, "in.jsonl")
-    assert (summary.kept, summary.dropped) == (1, 2)
-
-
 def form(number, count=240):
     """Return a record of a template: every twelfth word differs from other records."""
     made = words(1, count)
@@ -193,20 +186,6 @@ def test_the_log_of_the_index_says_what_was_done(tmp_path, action):
         log = [(line.key, line.confirmed, line.action) for line in opened.near_duplicates()]
     done = {"drop": "dropped", "tag": "tagged"}[action]
     assert log == [("https://a.example/1", False, "passed"), ("https://b.example/", True, done)]
-
-
-def test_an_index_that_is_kept(tmp_path):
-    (tmp_path / "a.jsonl").write_bytes(json_lines(records(60)))
-    (tmp_path / "b.jsonl").write_bytes(json_lines(records(90)))
-    index = tmp_path / "index"
-    first = run(tmp_path, "a.jsonl", index=index)
-    assert first.index_entries == first.kinds["new"]
-    # Records of earlier runs do not count as seen: a crawl passes unchanged pages, too.
-    again = run(tmp_path, "b.jsonl", index=index, overwrite=True)
-    assert again.kinds["unchanged"] == first.kinds["new"]
-    assert again.kept == again.kinds["unchanged"] + again.kinds["new"]
-    incremental = run(tmp_path, "b.jsonl", index=index, overwrite=True, incremental=True)
-    assert (incremental.kept, incremental.dropped) == (0, 90)
 
 
 def test_the_same_record_again_in_one_batch_and_in_another(tmp_path):

@@ -135,13 +135,6 @@ def test_an_index_that_another_process_holds(filled, folder, run):
     assert run("passages", "check", "docs/ferry.txt").code == 0
 
 
-def test_a_file_without_a_name(run, folder):
-    ran = run("passages", "add", "")
-    assert (ran.code, ran.out) == (1, "")
-    assert "the file name is empty" in ran.err
-    assert list(folder.iterdir()) == []
-
-
 def test_what_was_skipped_is_in_the_json(run, folder):
     (folder / "broken.jsonl").write_text('{"text": "A whole sentence stands here."}\n{\n')
     ran = run("passages", "add", "--json", "broken.jsonl")

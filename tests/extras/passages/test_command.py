@@ -4,12 +4,10 @@ import gzip
 import json
 import re
 import sys
-from pathlib import Path
 
 import pytest
 
 from tests.commands.samples import CHINESE, FERRY, NEW, NOTICE, PAGE, written
-from tests.commands.test_documented import PARSERS, options_of
 
 
 def report(run, *arguments):
@@ -177,26 +175,3 @@ def test_a_terminal_sees_how_far_it_is(filled, folder, run, monkeypatch):
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
     monkeypatch.setattr("scrapy_simhash.commands._output._PROGRESS_AFTER_S", 0)
     assert "0 documents [" in run("passages", "add", name).err
-
-
-@pytest.mark.thorough
-def test_a_long_document(run, folder):
-    text = "".join(
-        f"Boat {n} left pier {n * 7919 % 1000} with {n % 97} people. " for n in range(3000)
-    )
-    name = written(folder, text)
-    assert run("passages", "add", name).code == 0
-    found = report(run, written(folder, text, "copy.txt"))
-    assert len(found["passages"]) == 3000
-    assert found["known_share"] == 1
-
-
-DOCUMENTED = (Path(__file__).parents[3] / "docs" / "passages.md").read_text(encoding="utf-8")
-
-
-@pytest.mark.parametrize("action", ["add", "check"])
-def test_every_option_is_documented(action):
-    rows = set().union(
-        *re.findall(r"^\| `(--[a-z-]+)(?:`, `(--no-[a-z-]+))?", DOCUMENTED, re.MULTILINE)
-    )
-    assert options_of(PARSERS[f"passages {action}"]) - {"--help"} <= rows

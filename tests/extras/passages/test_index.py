@@ -1,10 +1,6 @@
 """A passage index: documents come and go, and what is found is where it says."""
 
 import json
-import os
-import signal
-import subprocess
-import sys
 import threading
 
 import pytest
@@ -13,19 +9,14 @@ from scrapy_simhash.errors import (
     IndexClosed,
     IndexCorrupt,
     IndexForeign,
-    IndexLocked,
     IndexMismatch,
-    SchemeError,
-    StorageError,
 )
 from scrapy_simhash.extras.passages.cutting import spans_of
 from scrapy_simhash.extras.passages.index import FILE_NAME, open_passages
 from scrapy_simhash.extras.passages.scheme import PLAN, fingerprint_of
 from scrapy_simhash.fingerprint import hamming_distance
-from scrapy_simhash.index import open_index
 from scrapy_simhash.index.kinds import database_kind
 from scrapy_simhash.index.tables.tables import UNSORTED_ROWS
-from scrapy_simhash.scheme import Scheme
 from tests.extras.passages.texts import FERRY, QUARRY, ROPE, TEA, edited
 from tests.index.backends import DATABASE_KINDS
 
@@ -234,20 +225,6 @@ def test_threads(filled):
         assert filled.check("q", text).passages[0].documents == 6, name
 
 
-def test_missing_and_foreign_directories_are_left_alone(tmp_path):
-    with pytest.raises(StorageError, match="add documents first"):
-        open_passages(tmp_path / "nothing", create=False)
-    assert not (tmp_path / "nothing").exists()
-    (tmp_path / "foreign").mkdir()
-    (tmp_path / "foreign" / "notes.txt").write_text("mine")
-    (tmp_path / "file").write_text("mine")
-    open_index(tmp_path / "pages", Scheme.preset("wide")).close()
-    for name in ("foreign", "file", "pages"):
-        with pytest.raises(IndexForeign, match="choose another"):
-            open_passages(tmp_path / name)
-    assert [path.name for path in (tmp_path / "foreign").iterdir()] == ["notes.txt"]
-
-
 @pytest.mark.parametrize(
     ("content", "error"),
     [
@@ -263,47 +240,6 @@ def test_a_manifest_that_makes_no_sense(tmp_path, content, error):
     with pytest.raises(error):
         open_passages(tmp_path)
     assert (tmp_path / FILE_NAME).read_text() == content
-
-
-def test_a_database_of_no_known_kind_is_an_error(tmp_path):
-    with pytest.raises(SchemeError):
-        open_passages(tmp_path / "index", kind="sqlite")
-    assert not (tmp_path / "index").exists()
-
-
-HOLD = "import sys; from scrapy_simhash.extras.passages.index import open_passages as o\n"
-
-
-def test_another_process_has_it(tmp_path):
-    code = HOLD + "i = o(sys.argv[1]); print('open', flush=True); input()"
-    child = subprocess.Popen(
-        [sys.executable, "-W", "ignore", "-c", code, str(tmp_path / "index")],
-        stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
-    )  # fmt: skip
-    with child:
-        assert child.stdout.readline() == "open\n"
-        with pytest.raises(IndexLocked, match="another process"):
-            open_passages(tmp_path / "index")
-        child.communicate("\n", timeout=60)
-    open_passages(tmp_path / "index").close()
-
-
-def test_what_was_added_outlives_the_process(tmp_path):
-    code = HOLD + (
-        "i = o(sys.argv[1])\n"
-        "for n in range(40): i.add(f'{n}', f'Sentence {n} of a text that nobody else has.')\n"
-        "print('added', flush=True); input()"
-    )
-    child = subprocess.Popen(
-        [sys.executable, "-W", "ignore", "-c", code, str(tmp_path / "index")],
-        stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
-    )  # fmt: skip
-    with child:
-        assert child.stdout.readline() == "added\n"
-        os.kill(child.pid, signal.SIGKILL)
-    with open_passages(tmp_path / "index") as index:
-        assert index.documents == index.passages == 40
-        assert index.check("q", "Sentence 7 of a text that nobody else has.").known_share == 1.0
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,7 @@ import pytest
 
 from scrapy_simhash.extras.passages.index import open_passages
 from tests.commands.conftest import DEADLINE_S, MODULE, finish, start
-from tests.commands.samples import FERRY, NEW, NOTICE, written
+from tests.commands.samples import FERRY, written
 
 BOATS = 1500
 
@@ -32,15 +32,6 @@ def many(folder):
         for n in range(BOATS)
     )
     return written(folder, "\n".join(lines), "many.jsonl")
-
-
-def test_add_and_check(run_process, folder):
-    added = run_process(*MODULE, "passages", "add", written(folder, f"{FERRY} {NOTICE}"))
-    assert (added.code, added.err) == (0, "")
-    ran = run_process(*MODULE, "passages", "check", "-", told=f"{NOTICE} {NEW}")
-    assert (ran.code, ran.err) == (0, "")
-    assert ran.out.startswith("standard input: 5")
-    assert "100 %  letter.txt, characters " in ran.out
 
 
 def test_ctrl_c_while_it_is_imported(monkeypatch):
@@ -74,21 +65,6 @@ def test_ctrl_c_keeps_what_was_added(folder, many, run):
     values = json.loads(run("passages", "add", "--json", "--index", "i", many).out)
     assert (values["unchanged"], values["new"]) == (before, BOATS - before)
     assert values["index_documents"] == BOATS
-
-
-@pytest.mark.thorough
-@pytest.mark.parametrize("options", [[], ["--json"]])
-def test_a_reader_that_has_read_enough(folder, run, options):
-    text = " ".join(f"Boat {n} met boat {n * 7} at noon." for n in range(600))
-    assert run("passages", "add", written(folder, text)).code == 0
-    name = written(folder, text, "copy.txt")
-    process = start(*MODULE, "passages", "check", name, *options, in_folder=folder)
-    # Far more follows than fits in a pipe.
-    assert process.stdout.read(1)
-    process.stdout.close()
-    assert process.wait(timeout=DEADLINE_S) == 0
-    assert process.stderr.read() == ""
-    process.stderr.close()
 
 
 @pytest.mark.thorough

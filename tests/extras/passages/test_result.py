@@ -1,7 +1,5 @@
 """The sums of a report: each character counts once, and white space not at all."""
 
-import json
-
 import pytest
 
 from scrapy_simhash.extras.passages.result import CheckedPassage, Source, summed_up
@@ -48,30 +46,6 @@ def test_what_passages_share_counts_once():
     assert found.similar_share == pytest.approx((8 + 4 * 0.5) / 16)
     [source] = found.sources
     assert (source.share, source.passages) == (pytest.approx(12 / 16), 2)
-
-
-def test_common_passages_count():
-    passages = checked(0, 4, ("one", 1.0), level="common"), checked(5, 9, ("two", 1.0))
-    assert (report(*passages).known_share, report(*passages).common_share) == (0.5, 0.25)
-
-
-def test_nothing_at_all():
-    empty = summed_up("q", " \n", ())
-    assert (empty.known_share, empty.similar_share, empty.sources) == (0.0, 0.0, ())
-
-
-def test_a_hundred_sources_at_most():
-    passage = checked(0, 4, *((f"{number:03}", 1.0) for number in range(150)))
-    assert [source.document for source in report(passage).sources] == [
-        f"{number:03}" for number in range(100)
-    ]
-
-
-def test_as_json():
-    found = json.loads(json.dumps(report(checked(0, 4, ("one", 0.8)), checked(5, 9)).to_dict()))
-    assert [passage["similarity"] for passage in found["passages"]] == [0.8, 0.0]
-    assert found["passages"][0]["sources"][0]["document"] == "one"
-    assert found["sources"][0]["share"] == 0.25
 
 
 def test_a_share_is_not_rounded_to_nothing():

@@ -3,12 +3,9 @@
 import json
 import signal
 import socket
-from pathlib import Path
 
 import pytest
-from scrapy.utils.project import get_project_settings
 
-from scrapy_simhash.commands.scrapy_command import Command
 from tests.commands.conftest import DEADLINE_S, MODULE, SCRAPY, finish, start
 from tests.commands.samples import CHINESE, FERRY, NOTICE, PAGE, written
 from tests.crawl.site import serving
@@ -52,28 +49,6 @@ def test_it_is_a_command_of_scrapy(run_process, folder):
     assert ran.code == 0
     assert "usage: scrapy simhash passages check" in ran.out
     assert "--text-field" in ran.out
-
-
-@pytest.mark.thorough
-def test_exit_codes_are_ours(run_process, folder):
-    name = written(folder, FERRY)
-    assert run_process(*SCRAPY, "passages", "add", name).code == 0
-    ran = run_process(*SCRAPY, "passages", "check", "none")
-    assert (ran.code, ran.out) == (1, "")
-    ran = run_process(*SCRAPY, "passages", "check", "--nope", name)
-    assert (ran.code, ran.out) == (2, "")
-    assert "usage: scrapy simhash passages check" in ran.err
-    assert run_process(*SCRAPY).code == 2
-
-
-@pytest.mark.thorough
-def test_outside_of_a_project(run_process, folder):
-    name = written(folder, FERRY)
-    ran = run_process(*SCRAPY, "passages", "add", name, "-s", "SIMHASH_PASSAGES=elsewhere")
-    assert (ran.code, ran.err) == (0, "")
-    assert (folder / ".scrapy" / "elsewhere" / "passages.json").exists()
-    ran = run_process(*SCRAPY, "passages", "check", "--index", ".scrapy/elsewhere", "-", told=FERRY)
-    assert ran.out.startswith("standard input: 100.0 % of it")
 
 
 def test_inside_a_project(run_process, project):
@@ -144,38 +119,6 @@ def test_other_reactors(run_process, folder, site, reactor):
     assert "100.0 %" in ran.out
 
 
-@pytest.mark.thorough
-@pytest.mark.parametrize(
-    ("path", "content", "told"),
-    [
-        ("/none", None, "the server answered 404"),
-        ("/image", ("image/png", b"\x89PNG\r\n\x1a\n\0\0"), "not text (image/png)"),
-        ("/empty", ("text/html", b"<html></html>"), "no text in it"),
-        ("/long", ("text/plain", b"x" * 5000), "4000"),
-    ],
-)
-def test_what_cannot_be_fetched(run_process, site, path, content, told):
-    run_process(*MODULE, "passages", "add", written(Path(), NOTICE))
-    if content is not None:
-        site.put(path, content[1], content_type=content[0])
-    ran = run_process(*MODULE, "passages", "check", "-s", "SIMHASH_MAX_BYTES=4000", site.url(path))
-    assert (ran.code, ran.out) == (1, "")
-    assert ran.err.startswith(f"error: {site.url(path)}")
-    assert told in ran.err
-    assert ran.err.count("\n") == 1
-
-
-@pytest.mark.thorough
-def test_nobody_is_there(run_process, folder):
-    run_process(*MODULE, "passages", "add", written(folder, NOTICE))
-    ran = run_process(*MODULE, "passages", "check", "http://127.0.0.1:1/", "-h")
-    assert ran.code == 0
-    ran = run_process(*MODULE, "passages", "check", "http://127.0.0.1:1/")
-    assert ran.code == 1
-    assert "cannot be fetched" in ran.err
-    assert "Traceback" not in ran.err
-
-
 @pytest.mark.parametrize(
     "enabled",
     [True, pytest.param(False, marks=pytest.mark.thorough)],
@@ -200,23 +143,3 @@ def test_ctrl_c_while_a_page_is_fetched(run_process, folder, enabled):
             process.kill()
             process.communicate()
     assert ran == (130, "", "interrupted\n")
-
-
-def test_in_this_process(folder, capsys):
-    command = Command()
-    command.settings = get_project_settings()
-    import argparse
-
-    parser = argparse.ArgumentParser(conflict_handler="resolve")
-    command.add_options(parser)
-    arguments = ["passages", "add", written(folder, FERRY), "-s", "SIMHASH_PASSAGES=here"]
-    options, rest = parser.parse_known_args(arguments)
-    command.process_options(rest, options)
-    command.run(rest, options)
-    assert command.exitcode == 0
-    assert (folder / ".scrapy" / "here").is_dir()
-    assert "passages" in command.syntax()
-    options, rest = parser.parse_known_args(["passages", "check", "none.txt"])
-    command.run(rest, options)
-    assert command.exitcode == 1
-    capsys.readouterr()

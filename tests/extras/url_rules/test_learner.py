@@ -9,8 +9,6 @@ import pytest
 from scrapy_simhash.extras.url_rules.evidence import RuleEvidence, RuleRecord
 from scrapy_simhash.extras.url_rules.learner import UrlRules
 from scrapy_simhash.extras.url_rules.rows import MAX_RULES, decode_rules, encode_rules, merged
-from scrapy_simhash.extras.url_rules.seen import Seen, SeenTable
-from scrapy_simhash.extras.url_rules.url_parts import url_parts
 
 SITE = "http://example.com"
 SID = (("drop", "sid"),)
@@ -127,17 +125,6 @@ def test_a_site_that_changes_is_noticed():
     assert len(crawl.spared) - before < 150
 
 
-def test_only_presence_matters():
-    def content_of(url: str) -> str:
-        return url.partition("=")[0]
-
-    crawl = Crawl(content_of)
-    crawl.ask(*(f"/a/{n}{end}" for n in range(40) for end in ("", "?print=1", "?print=2")))
-    assert crawl.lost == set()
-    assert len(crawl.spared) >= 15
-    assert all(url.endswith("print=2") for url in crawl.spared)
-
-
 def test_a_default_value_is_learned_where_others_matter():
     def content_of(url: str) -> str:
         return url.replace("?page=1", "")
@@ -157,26 +144,6 @@ def test_a_rule_for_one_value_is_not_learned_where_one_for_any_holds():
     crawl = Crawl(lambda url: url.partition("?")[0])
     crawl.ask(*(f"/a/{n}{end}" for n in range(60) for end in ("", "?ref=home")))
     assert [*crawl.rules.site("example.com").rules] == [(("drop", "ref"),)]
-
-
-def test_session_ids_in_the_path():
-    tokens = random.Random(1)
-
-    def with_token(path: str) -> str:
-        return f"/(S({tokens.getrandbits(120):030x}))/{path}"
-
-    crawl = Crawl(lambda url: url.split("/", 2)[2])
-    crawl.ask(*(with_token(f"item.aspx?id={n}") for n in range(100) for _ in "ab"))
-    assert len(crawl.spared) >= 50
-    assert crawl.lost == set()
-
-
-def test_words_beside_a_number():
-    crawl = Crawl(lambda url: url.split("/")[2])
-    ends = ("", "/how-to-row", "/rowing")
-    crawl.ask(*(f"/questions/{n}{end}" for n in range(60) for end in ends))
-    assert len(crawl.spared) >= 60
-    assert crawl.lost == set()
 
 
 def test_a_value_that_was_not_seen_yet_is_tested():
@@ -230,25 +197,6 @@ def test_a_strange_url_teaches_nothing(url):
     assert rules.equal(url) is None
 
 
-def test_a_rule_holds_with_enough_evidence():
-    assert not RuleEvidence(pages=8).holds
-    assert RuleEvidence(pages=9).holds
-    assert not RuleEvidence(pages=199, against=1).holds
-    assert RuleEvidence(pages=200, against=1).holds
-
-
-def test_the_table_forgets_and_never_confuses():
-    table = SeenTable(slots=8)
-    kept = Seen(0xFFFFFFFF, 0x7FFFFFFF, counted=True)
-    table.put("a", kept)
-    assert table.get("a") == kept
-    for number in range(200):
-        table.put(number, Seen(number, 0, counted=False))
-    found = [number for number in range(200) if table.get(number) is not None]
-    assert 0 < len(found) <= 8
-    assert all(table.get(number).content == number for number in found)
-
-
 def learned(sids: str) -> UrlRules:
     crawl = Crawl(without_sid)
     crawl.ask(*topics(0, 30, *sids))
@@ -296,29 +244,3 @@ def test_crawls_that_share_an_index_keep_the_rules_of_both():
     kept = decode_rules(merged(encode_rules(mine), encode_rules(many)))
     assert len(kept) == MAX_RULES
     assert SID in kept
-
-
-def test_rules_with_most_evidence_come_first_but_for_those_of_origins():
-    utm, www = (("drop", "utm"),), (("origin", "http://m.example.com", SITE),)
-    counts = {SID: 9, utm: 50, www: 1}
-    stored = {rule: RuleRecord(total=RuleEvidence(pages)) for rule, pages in counts.items()}
-    site = UrlRules(lambda _name: stored).site("example.com")
-    assert [*site.rules] == [www, utm, SID]
-    site.rules[SID].total.pages = 60
-    site.sort()
-    assert [*site.rules] == [www, SID, utm]
-
-
-def test_a_rule_that_holds_on_a_part_of_the_site_makes_no_place_for_another():
-    site = UrlRules().site("example.com")
-    in_use = RuleRecord(
-        total=RuleEvidence(pages=20, against=60),
-        patterns={"/shop/*": RuleEvidence(pages=20), "/forum/*": RuleEvidence(against=60)},
-    )
-    site.rules = {SID: in_use}
-    for number in range(MAX_RULES):
-        rule = (("drop", f"x{number}"),)
-        for path in ("one", "two"):
-            site.suspect(rule, url_parts(f"{SITE}/{path}"))
-    assert len(site.rules) == MAX_RULES
-    assert SID in site.rules

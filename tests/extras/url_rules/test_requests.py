@@ -12,10 +12,8 @@ from scrapy import Request
 from scrapy_simhash import open_index
 from scrapy_simhash.crawl.arguments import CARRIED_META_KEY
 from scrapy_simhash.crawl.settlement import PageState
-from scrapy_simhash.extras.url_rules.evidence import RuleEvidence, RuleRecord
 from scrapy_simhash.extras.url_rules.exceptions import SparedRequest
 from scrapy_simhash.extras.url_rules.requests import RequestRules
-from scrapy_simhash.extras.url_rules.rows import encode_rules
 from scrapy_simhash.index import Observation
 from scrapy_simhash.index.base import Earlier
 from scrapy_simhash.policy import PASS
@@ -201,22 +199,6 @@ def test_a_successor_of_its_representative_has_its_content(crawl):
     assert crawl.counts["contradicted"] == before
 
 
-@pytest.mark.parametrize(
-    "arguments",
-    [
-        {"dont_filter": True},
-        {"method": "POST"},
-        {"body": b"x"},
-        {"meta": {"dont_simhash": True}},
-        {"meta": {"simhash_key": "own"}},
-    ],
-)
-def test_these_are_never_spared(crawl, arguments):
-    urls = [f"/topic?t={number}&sid=z" for number in range(40)]
-    assert None not in [crawl.request(url, **arguments) for url in urls]
-    assert None in [crawl.request(url) for url in urls]
-
-
 def test_what_a_rule_spared_is_requested_if_the_rule_ends(crawl):
     spared = [
         f"/topic?t={n}&sid=z" for n in range(40) if crawl.request(f"/topic?t={n}&sid=z") is None
@@ -236,19 +218,6 @@ def test_what_a_rule_spared_is_requested_if_the_rule_ends(crawl):
 def test_an_inline_download_is_never_spared(crawl):
     for number in range(40):
         assert crawl.rules.process_request(Request(f"{SITE}/topic?t={number}&sid=z")) is None
-
-
-def test_learn_spares_nothing():
-    crawl = Crawl(mode="learn")
-    crawl.learn(40)
-    assert crawl.counts["would_spare"] > 20
-    assert set(crawl.counts) == {"would_spare"}
-
-
-def test_what_is_learned_is_saved_while_the_crawl_runs():
-    crawl = Crawl()
-    crawl.learn(200)
-    assert crawl.index.notes()
 
 
 def test_a_calendar_is_left():
@@ -298,24 +267,3 @@ def test_learn_requests_nothing_twice():
     link = Request(request.url)
     crawl.rules.found(crawl.done(Request(f"{SITE}/news")), link)
     assert not link.dont_filter
-
-
-def test_rules_in_use_are_counted_where_they_hold():
-    index = open_index("memory:")
-    stored = {
-        (("drop", "id"),): RuleRecord("removed", RuleEvidence(pages=100)),
-        (("drop", "a"),): RuleRecord("learned", RuleEvidence(20, 1), {"/shop/*": RuleEvidence(20)}),
-        (("drop", "b"),): RuleRecord(
-            "learned", RuleEvidence(20, 1), {"/shop/*": RuleEvidence(20, 1)}
-        ),
-    }
-    index.change_note("example.com", lambda _: encode_rules(stored))
-    crawl = Crawl(index)
-    crawl.request("/topic?t=1")
-    crawl.rules.close()
-    # The one that holds in the shop alone.
-    assert crawl.counts["rules"] == 1
-    crawl = Crawl(index)
-    crawl.learn(40)
-    crawl.rules.close()
-    assert crawl.counts["rules"] > 1
