@@ -1,48 +1,69 @@
-"""Decide which requests of copies pass: a page speaks for the links of its copies if it has led on.
+"""Decide which requests of copies pass: those that say more than the page that they are copies of.
 
-A page that gave nothing at all, such as an AMP page that the callback does not use, has not led
-anywhere. So the requests of its copies pass, and so do those of a copy that gives items in place of
-a page that gave none.
+A page that gave nothing at all, such as an AMP page that the callback does not use, speaks for no
+links. So the requests of its copies pass, and so do those of a copy that gives items in place of a
+page that gave none.
 
 A callback that gives one or two requests, or one or two for itself, leads on: to the next and the
 previous page of a list, from a page that asks for the visitor's age, or to the next number. If the
 callback of such a page's copy did not run, the crawl would lose all that comes after it. So it
-runs, its items are dropped, and these requests pass, but not those that hand on what the page says,
-such as the name of a product: they would bring the same again. Copies with many links, such as
-mirrors, are not followed.
+runs, and its items are dropped.
+
+One or two requests of a copy pass, but not those that hand on what the page says, such as the name
+of a product: they would bring the same again. Of more, those pass that the page has not given: with
+a part of the URL, a callback or data of their own. Copies often have other URLs for the same links,
+such as mirrors. So what most of their links have in common does not count, nor do parameters that
+are new in most of them, such as session ids, or that the URL of the copy has.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from array import array
+from collections import Counter
+from itertools import chain
+from typing import TYPE_CHECKING, NamedTuple
 
 from scrapy.utils.datatypes import LocalCache
 
 from scrapy_simhash.crawl.settlement import MAX_REQUESTS
+from scrapy_simhash.extraction.targets import pieces_of
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Collection, Sequence
 
     from scrapy import Request
 
     from scrapy_simhash.crawl.arguments import Arguments
     from scrapy_simhash.crawl.settlement import PageState
 
-_REMEMBERED_PAGES = 100_000
+_REMEMBERED_PAGES = 20_000
+# Of the requests of a page; those with further ones count as new.
+_MAX_PIECES = 1000
+
+
+class _Given(NamedTuple):
+    """The requests that the callback of a page gave.
+
+    :param pieces: hashes of what they consist of.
+    :param handed_on: hashes of those that hand on what the page says.
+    """
+
+    requests: int
+    leads_on: bool
+    is_barren: bool
+    pieces: Collection[int]
+    handed_on: Collection[bytes]
+
+
+_UNKNOWN = _Given(0, leads_on=False, is_barren=False, pieces=(), handed_on=())
 
 
 class Following:
-    """The pages of one crawl that lead on to one further page."""
+    """The requests that the callbacks of the last 20,000 pages of one crawl gave."""
 
     def __init__(self, arguments: Arguments) -> None:
         self._arguments = arguments
-        # Keys of pages whose callbacks gave nothing.
-        self._barren: LocalCache[str, None] = LocalCache(_REMEMBERED_PAGES)
-        # Key of a page that leads on → number of its requests, their callbacks, and the hashes of
-        # those that hand on what the page says.
-        self._leading: LocalCache[str, tuple[int, set[str], set[bytes]]] = LocalCache(
-            _REMEMBERED_PAGES
-        )
+        self._given: LocalCache[str, _Given] = LocalCache(_REMEMBERED_PAGES)
 
     def given(self, page: PageState, request: Request, said: str = "") -> None:
         """Record a request that the callback of a page gave.
@@ -50,60 +71,84 @@ class Following:
         :param said: what the page says.
         """
         page.requests += 1
-        if page.own_requests > MAX_REQUESTS:
-            return  # it will not lead on any more
-        name = self._arguments.callback_name(request)
-        is_own = name == self._arguments.callback_name(page.request)
+        name = self._arguments.callback_name
+        is_own = name(request) == name(page.request)
         page.own_requests += is_own
-        page.callbacks.add(name)
-        if not page.leads_on:
-            self._leading.pop(page.key, None)
-            return
-        self._leading[page.key] = page.requests, page.callbacks, page.handed_on
+        if len(page.pieces) < _MAX_PIECES:
+            page.pieces.update(map(hash, self._pieces(request)))
         if page.requests <= MAX_REQUESTS and not is_own and self._arguments.repeat(said, request):
             page.handed_on.add(self._arguments.hash(request))
 
     def leads_on(self, key: str) -> bool:
         """Return True if the callback of a page has led on, see `PageState.leads_on`."""
-        return key in self._leading
+        return self._given.get(key, _UNKNOWN).leads_on
 
     def is_barren(self, key: str) -> bool:
         """Return True if the callback of a page has given nothing."""
-        return key in self._barren
+        return self._given.get(key, _UNKNOWN).is_barren
 
     def ended(self, page: PageState) -> None:
         """Record that the callback of a page gives no more."""
-        if page.outputs == 0 and not page.dropped:
-            self._barren[page.key] = None
-        else:
-            self._barren.pop(page.key, None)
+        self._given[page.key] = _Given(
+            page.requests,
+            page.leads_on,
+            page.outputs == 0 and not page.dropped,
+            array("q", page.pieces),
+            page.handed_on,
+        )
 
     def passing(self, page: PageState) -> Sequence[Request]:
         """Return the kept requests of a copy that pass, when its output has ended; count the others
         as withheld.
-
-        All pass if they are one or two, or if the representative has given no more than that, so
-        that those of the copy say more; else the first ones for its own callback, and those for
-        callbacks for which the representative has given none. But none passes that hands on what
-        one of the representative does.
         """
         requests = page.kept_requests
-        if page.may_follow:
+        if page.may_follow or not requests:
             return requests
         representative = (page.verdict and page.verdict.representative) or page.key
-        number, callbacks, handed_on = self._leading.get(
-            representative, (page.requests, page.callbacks, set())
-        )
-        name = self._arguments.callback_name
-        own = [one for one in requests if name(one) == name(page.request)]
+        given = self._given.get(representative, _UNKNOWN._replace(requests=page.requests))
         passing: Sequence[Request] = ()
-        if page.in_chain and min(page.requests, number) <= MAX_REQUESTS:
+        if page.may_lead_on and min(page.requests, given.requests) <= MAX_REQUESTS:
             passing = requests
-        elif page.in_chain:
-            first = own[:MAX_REQUESTS]
-            passing = [one for one in requests if one in first or name(one) not in callbacks]
-        if handed_on:
+        elif page.may_lead_on and given.pieces:
+            passing = self._new(requests, set(given.pieces), page)
+        if given.handed_on:
             hash_of = self._arguments.hash
-            passing = [one for one in passing if one in own or hash_of(one) not in handed_on]
+            passing = [one for one in passing if hash_of(one) not in given.handed_on]
         page.withheld += len(requests) - len(passing)
         return passing
+
+    def _new(self, requests: Sequence[Request], known: set[int], page: PageState) -> list[Request]:
+        """Return the requests of a copy that have pieces of their own.
+
+        :param known: hashes of the pieces that the representative gave.
+        """
+        pieces = [
+            [piece for piece in self._pieces(one) if hash(piece) not in known] for one in requests
+        ]
+        counts = Counter(chain.from_iterable(map(_names, pieces)))
+        own = pieces_of(f"?{page.request.url.partition('?')[2]}")
+        ignored = {one for one, count in counts.items() if 2 * count > len(requests)}.union(own)
+        return [
+            one
+            for one, new in zip(requests, pieces, strict=True)
+            if any(ignored.isdisjoint(_names([piece])) for piece in new)
+        ]
+
+    def _pieces(self, request: Request) -> list[str]:
+        """Return what tells a request from others: pieces of its URL, its callback, and if it is no
+        simple request, all that it carries.
+        """
+        pieces = [f" {self._arguments.callback_name(request)}"]
+        before = ""
+        for piece in pieces_of(request.url):
+            pieces.append(f"{before}/{piece}" if piece.isdigit() else piece)  # `/list/3`, `/item/3`
+            before = piece
+        if request.method != "GET" or request.dont_filter:
+            pieces.append(f" {request.body!r} {self._arguments.hash(request)!r}")
+        return pieces
+
+
+def _names(pieces: Sequence[str]) -> set[str]:
+    """Return pieces of URLs, and the names of parameters, once each."""
+    names = {piece for piece in pieces if piece[0] != " "}
+    return names | {f"{one.partition('=')[0]}=" for one in names if "=" in one}

@@ -242,7 +242,7 @@ class SimhashSpiderMiddleware(_SpiderMiddleware):
             response.flags.append(FLAG)
         original = verdict.representative or key
         follows_chains = self._pages.policy.follow_chains
-        in_chain = waited_for or (follows_chains and self._following.leads_on(original))
+        call_needed = waited_for or (follows_chains and self._following.leads_on(original))
         action, kept_reason = self._pages.act_on(
             verdict,
             repeatable,
@@ -255,7 +255,7 @@ class SimhashSpiderMiddleware(_SpiderMiddleware):
                 or self._is_shared(verdict, repeatable),
                 arguments=tuple(chain.from_iterable(arguments)),
                 depth_limited=self._depth_limited,
-                call_needed=in_chain,
+                call_needed=call_needed,
                 has_foreign=self._foreign_values.has_foreign(original, request),
                 is_start=_is_start(request),
             ),
@@ -263,7 +263,7 @@ class SimhashSpiderMiddleware(_SpiderMiddleware):
         )
         state = self._settlement.follow_callback(response, key, verdict, action, repeatable)
         state.reason, state.title, state.text = kept_reason, page.title, page.text
-        state.in_chain = in_chain
+        state.may_lead_on = waited_for or follows_chains
         state.may_follow = self._takes_place(state) and self._following.is_barren(original)
         self._asking_again.page_arrived(state)
         if state.dropped:

@@ -45,10 +45,10 @@ class PageState:
         crawl does not keep texts.
     :param outputs: number of requests and items that the callback returned.
     :param requests: number of the requests that do not repeat the page, and `own_requests` of those
-        with the callback of the page; `callbacks` are the names of their callbacks, and `handed_on`
-        the hashes of those that hand on what the page says.
-    :param in_chain: a copy of a page that leads on, so the request for the next page passes, see
+        with the callback of the page; `pieces` and `handed_on` are hashes of them, see
         `scrapy_simhash.crawl.following`.
+    :param may_lead_on: a copy whose requests pass if they say more than those of its
+        representative.
     :param may_follow: a copy all of whose requests pass.
     :param kept_requests: may pass when the output has ended.
     :param handled: the output of the callback (or errback) was read to its end, or the callback did
@@ -83,9 +83,9 @@ class PageState:
     outputs: int = 0
     requests: int = 0
     own_requests: int = 0
-    callbacks: set[str] = field(default_factory=set)
+    pieces: set[int] = field(default_factory=set)
     handed_on: set[bytes] = field(default_factory=set)
-    in_chain: bool = False
+    may_lead_on: bool = False
     may_follow: bool = False
     kept_requests: list[Request] = field(default_factory=list)
     handled: bool = False

@@ -809,6 +809,31 @@ class Chained(GeneratedSpider):
         return [response.follow(a, self.parse) for a in response.css("a.n")]
 
 
+class Listed(GeneratedSpider):
+    """Lists with one text, some of which repeat the one before; one callback sees all pages."""
+
+    ways = ("lists", "doors")
+
+    def answer(self, path: str, request: Request, count: int) -> Any:
+        if path != "/" and "/list/" not in path:
+            return super().answer(path, request, count)
+        place = number_in(path) if path != "/" else 0
+        shown = [4 * (place // 2) + number for number in range(4)]
+        following = [f"/list/{place + 1}"] if place < 2 * self.documents else []
+        if self.way == "doors":  # nothing but the targets of links differs
+            shown, following = [place, place + 50, place + 100], []
+            if path == "/":
+                shown, following = [], [f"/list/{number}" for number in range(self.documents)]
+        text = links([f"/d/{number}" for number in shown])
+        return page("List", prose("list"), text + links(following))
+
+    def parse(self, response: Response) -> Any:
+        for a in response.css("a.d"):
+            yield response.follow(a, self.parse)
+        if "/d/" in response.url:
+            yield {"content": response.css("h1::text").get()}
+
+
 class Gated(GeneratedSpider):
     """A page before each document is the same for all: one that asks, or one that tells to wait."""
 
