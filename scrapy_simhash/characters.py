@@ -68,7 +68,8 @@ _FILLERS = "\u0640\u07fa\u180a\u115f\u1160"
 _VARIANTS: Mapping[str, str] = {
     # Arabic, Persian, Urdu and Kurdish: yeh, kaf and heh; the signs of numbers.
     "\u0649": "\u06cc", "\u064a": "\u06cc", "\u0643": "\u06a9",
-    "\u06be": "\u0647", "\u06c1": "\u0647", "\u06d5": "\u0647",
+    "\u06be": "\u0647", "\u06c1": "\u0647", "\u06d5": "\u0647", "\u06c0": "\u0647",
+    "\u06c2": "\u0647", "\u06c3": "\u0629",
     "\u066a": "%", "\u066b": ".", "\u066c": ",",
     # Romanian: the comma below and the cedilla, which older fonts have.
     "\u0219": "\u015f", "\u021b": "\u0163", "\u0326": "\u0327",

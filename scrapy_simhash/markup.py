@@ -4,8 +4,8 @@ Servers send JSON, scripts, feeds and plain texts as ``text/html``, and people w
 ``<video>`` and ``List<String>`` in plain texts. The rules, which never parse a document:
 
 - A body is HTML if it has a doctype of HTML, or if its root element is one of HTML, as are most of
-  its elements. XML has another root. A body that begins with text is HTML if it is markup, and
-  neither JSON nor a script nor a table.
+  its elements. XML has another root. A body that begins with text is HTML if half its lines have
+  markup outside quotes, and if it is neither JSON nor a script nor a table.
 - A text is markup if one of its elements is closed, or if it begins with an element that needs no
   end tag or that has attributes. Elements that hide what they contain count only at the
   beginning: a text about ``<script>`` and ``</script>`` would vanish between the two.
@@ -54,6 +54,7 @@ _SHOWN_BY_BROWSER = re.compile(
     r"|<html[^>]*>(?:(?!<body)[^\0]){0,9999}<body[^>]*><div id=\"webkit-xml-viewer-source-xml",
     re.IGNORECASE,
 )
+_QUOTED = re.compile(r"""(?<!\w)(?:"[^"\n]*"|'[^'\n]*'|`[^`\n]*`)(?!\w)""")
 _SOURCE = re.compile(r"\s*<\?(?!xml\b)")  # of a page, which the server did not run
 _FOREIGN = re.compile(r"<(svg|math)\b.*?(?:</\1\s*>|\Z)", re.IGNORECASE | re.DOTALL)
 _COMMENT = re.compile(r"<!--.*?(?:-->|\Z)", re.DOTALL)
@@ -105,7 +106,7 @@ def kind_of(text: str) -> Kind:
     )
     if is_other:
         return "other"
-    if is_markup(start):
+    if is_markup(start) and (start.startswith("<") or _is_mostly_markup(start)):
         return "html"
     return "other" if doctype else "text"
 
@@ -206,15 +207,25 @@ def _is_html_root(root: re.Match[str], text: str, at: int) -> bool:
     """Return True if an element may begin HTML: most elements, and the root, are those of HTML."""
     name, attributes = root[2], root[3]
     content = text[at : at + _LOOKED_AT]
-    if name.lower() not in _tags():
-        is_closed = "-" not in name and text.rstrip().endswith(f"</{name}>")
-        if is_closed or "xmlns" in attributes or " version=" in attributes:
+    is_closed = "-" not in name and text.rstrip().endswith(f"</{name}>")
+    is_of_xml = "xmlns" in attributes and "xhtml" not in attributes
+    if name.lower() in _tags():
+        if is_closed and is_of_xml:
             return False
+    elif is_closed or is_of_xml or " version=" in attributes:
+        return False
     content = _FOREIGN.sub("", _COMMENT.sub("", _CDATA.sub("", content)))
     names = [
         tag[2].lower() for tag in _TAG.finditer(content) if not (tag[1] or set("-:") & set(tag[2]))
     ]
     return 2 * sum(name in _tags() for name in names) > len(names)
+
+
+def _is_mostly_markup(start: str) -> bool:
+    """Return True if half the lines of a body that begins with text have markup outside quotes."""
+    start = _QUOTED.sub("", start)
+    lines = list(filter(str.strip, start.splitlines()))
+    return 2 * sum("<" in line for line in lines) >= len(lines) and is_markup(start)
 
 
 def _is_data(text: str, at: int, start: str) -> bool:

@@ -21,6 +21,8 @@ HTML = {
     "byte order mark": f"\ufeff<html>{PROSE}",
     "XHTML": f'<?xml version="1.0"?>\n<!DOCTYPE html PUBLIC "a" "b">\n<html xmlns="c">{PROSE}</html>',
     "XHTML without doctype": f'<?xml version="1.0"?><?xml-stylesheet href="a"?><html><p>{PROSE}',
+    "XHTML fragment": f'<div xmlns="http://www.w3.org/1999/xhtml"><p>{PROSE}</p></div>',
+    "icon with a namespace first": f'<svg xmlns="a"><path/></svg><p>{PROSE}</p><p>{PROSE}</p>',
     "prefixed": f'<h:html xmlns:h="http://www.w3.org/1999/xhtml"><h:p>{PROSE}</h:p></h:html>',
     "fragment": f'<div class="view"><h3>Ladder</h3><p>{PROSE}</p></div>',
     "fragment of XML": f'<?xml version="1.0"?><div><p>{PROSE}</p></div>',
@@ -80,6 +82,7 @@ OTHER = {
     "SOAP": f"<s:Envelope xmlns:s='a'><s:Body>{MARKED}</s:Body></s:Envelope>",
     "SVG": '<svg viewBox="0 0 1 1"><title>x</title><path d="M0"/></svg>',
     "SVG with doctype": '<?xml version="1.0"?><!DOCTYPE svg PUBLIC "a" "b"><svg><g/></svg>',
+    "XML with elements of HTML": f'<article xmlns="a"><title>x</title><p>{PROSE}</p></article>',
     "PDF": f"%PDF-1.7\n{chr(1) * 99} {MARKED}",
     "source with an end": f'<?php echo "{MARKED}"; ?>',
     "source with a page": f"\n<?php go(); ?><!doctype html><html><p>{MARKED}</p></html>",
@@ -99,9 +102,20 @@ PLAIN = {
     "comparison": "1 < 2 and 3 > 2",
     "break": "The <br> element breaks a line",
 }
+# They contain markup, but are no pages.
+WITH_MARKUP = {
+    "log": f"12:00 GET /\n12:01 GET /?q=<b>x</b>\n12:02 {PROSE}",
+    "settings": f"[a]\nb = 1\nc = {MARKED}",
+    "subtitles": "1\n00:01 --> 00:02\n<i>Ho!</i>\n\n2\n00:03 --> 00:04\n<b>Hey!</b>",
+    "letter": f"From: a@b.example\nSubject: x\n\n{MARKED}",
+    "stream of events": f'event: x\ndata: {{"a": "{MARKED}"}}\n\nevent: y\ndata: 1',
+    "guarded call": f'if (cb) {{ cb({{"a": "{MARKED}"}}); }}',
+    "pieces of JSON": f'9\n[["a","{MARKED}"]]\n8\n[["b","{MARKED}"]]',
+    "program": f"def show():\n    return '{MARKED}'\n",
+}
 
 
-KINDS = {"html": HTML, "other": OTHER, "text": PLAIN}
+KINDS = {"html": HTML, "other": OTHER, "text": {**PLAIN, **WITH_MARKUP}}
 
 
 @pytest.mark.parametrize(
@@ -109,10 +123,10 @@ KINDS = {"html": HTML, "other": OTHER, "text": PLAIN}
 )
 def test_the_kind_of_a_body(kind, name):
     assert kind_of(KINDS[kind][name]) == kind
-    assert kind != "text" or not is_markup(KINDS[kind][name])
+    assert name not in PLAIN or not is_markup(PLAIN[name])
 
 
-@pytest.mark.parametrize("body", [*OTHER.values(), *PLAIN.values()])
+@pytest.mark.parametrize("body", [*OTHER.values(), *KINDS["text"].values()])
 def test_a_detector_judges_no_other_bodies(body):
     detector = Detector(PRESETS["wide"].scheme, min_tokens=1)
     assert detector.fingerprint_page(body).skipped == "not_html"

@@ -26,9 +26,8 @@ if TYPE_CHECKING:
 _MAX_WORDS = 150
 # Data as long as that beside the visible text is large, whatever it is …
 _MIN_TIMES = 10
-# … and so is data with so many times the words of the text in sentences, and so many at least.
-_MIN_TIMES_IN_SENTENCES = 1.5
-_MIN_WORDS_IN_SENTENCES = 80
+# … and so is data with as many words as the text in sentences, and so many at least.
+_MIN_WORDS_IN_SENTENCES = 30
 # A page that shows its data has at least this share of its words in the data, too.
 _MIN_SHARE_SHOWN = 0.25
 # Letters beside strings, as a share of a script: in code they are half of it.
@@ -51,6 +50,7 @@ _STRINGS = re.compile(_STRING, re.DOTALL)
 # A string, the colon after a key, or a number.
 _VALUE = re.compile(rf"({_STRING})(\s*:)?|\d[\d.:-]*", re.DOTALL)
 _ESCAPE = re.compile(r"\\(?:u([0-9a-fA-F]{4})|x([0-9a-fA-F]{2}))")
+_ESCAPED_SIGN = re.compile(r"\\([\"\\])")
 _QUOTE_REFERENCE = re.compile(r"&q(?:uot)?;")
 _LETTERS = re.compile(r"[^\W\d_]+")
 _SIGN = re.compile(r"[^\w\s]|_")
@@ -81,7 +81,7 @@ def is_notice(text: str, parse: Callable[[], Elements | None]) -> bool:
     values = list(filter(_is_text, _hidden_values(elements.root, _normal(text))))
     if sum(map(len, values)) < _MIN_TIMES * len(text):
         in_sentences = sum(map(_words_of_sentence, values))
-        if in_sentences < max(_MIN_TIMES_IN_SENTENCES * words, _MIN_WORDS_IN_SENTENCES):
+        if in_sentences < max(words, _MIN_WORDS_IN_SENTENCES):
             return False
     return not _shows(lines, " ".join(values))
 
@@ -124,13 +124,17 @@ def _values(script: str) -> Iterator[str]:
     sample = script[:_SAMPLE_CHARACTERS]
     if _count_letters(_STRINGS.sub("", sample)) > _MAX_LETTERS_OF_DATA * len(sample):
         return
-    values = []
+    values: list[str] = []
     for found in _VALUE.finditer(script):
         value = _ESCAPE.sub(lambda code: chr(int(code[1] or code[2], 16)), found[1] or found[0])
         if found[2] is None:
             if "%20" in value:
                 value = unquote(value)
-            if "/" not in value or " " in value:  # else it is an address
+            # A string may contain data, too.
+            inner = _values(_ESCAPED_SIGN.sub(r"\1", value[1:-1])) if '\\"' in value else ()
+            count = len(values)
+            values.extend(inner)
+            if count == len(values) and ("/" not in value or " " in value):  # else an address
                 values.append(_TAG.sub(" ", value))
         elif value.count(" ") >= _MIN_WORDS_OF_SENTENCE:
             return

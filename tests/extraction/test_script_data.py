@@ -30,6 +30,12 @@ def escaped(value: object) -> str:
     return json.dumps(json.dumps(value))
 
 
+def pushed(text: str) -> str:
+    """Return an element with a text, as servers push it to a page."""
+    element = ["$", "div", None, {"className": "a b", "children": [["$", "p", None, text]]}]
+    return json.dumps(f"7:{json.dumps(element)}\n")
+
+
 def hexadecimal(text: str) -> str:
     return "".join(one if one.isalnum() else f"\\x{ord(one):02x}" for one in text)
 
@@ -47,6 +53,8 @@ def hexadecimal(text: str) -> str:
         f"<script>rows={json.dumps(TABLE)}</script>",
         f"<script type=application/json>{json.dumps(CHINESE * 3)}</script>",
         "".join(f"<script>f.push([1,{escaped(text[:90])}])</script>" for text in PARAGRAPHS * 9),
+        "".join(f"<script>f.push([1,{pushed(text)}])</script>" for text in PARAGRAPHS),
+        f"<script>page={json.dumps({'body': PARAGRAPHS[:2], 'url': '/a/' * 99})}</script>",
         f"<script>data='{hexadecimal(json.dumps(STATE))}'</script>",
         f"<script type=application/json>{json.dumps(STATE).replace(chr(34), '&q;')}</script>",
         f"<script type=text/markdown># Ferry\n\n{LONG_TEXT}</script>",
@@ -62,7 +70,8 @@ def hexadecimal(text: str) -> str:
     ],
     ids=[
         *("json", "assigned", "parsed", "pushed", "function", "numbers", "Chinese"),
-        *("small scripts", "hexadecimal", "escaped quotes", "markdown", "template of a script"),
+        *("small scripts", "data in strings", "a short text", "hexadecimal", "escaped quotes"),
+        *("markdown", "template of a script"),
         *("attribute", "quoted attribute", "template", "noscript"),
         *("the notice in noscript, too", "short attributes", "textarea", "in a URL's escapes"),
     ],
