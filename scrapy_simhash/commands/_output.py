@@ -47,10 +47,10 @@ def show_result(options: argparse.Namespace, result: Mapping[str, Any]) -> None:
 def lines_of(values: Mapping[Any, Any], indent: str = "") -> Iterator[str]:
     """Yield a line for each value that is not empty. What a value contains is indented.
 
-    Of an object in a list, the first value has a line, and the others share the next one.
+    Of an object in a list, the first value has a line, and other short values share the next one.
     """
     shown = {str(name): value for name, value in values.items() if not _is_empty(value)}
-    short = [name for name, value in shown.items() if not isinstance(value, (dict, list))]
+    short = [name for name, value in shown.items() if _is_short(value)]
     width = max(map(len, short), default=0)
     for name, value in shown.items():
         if name in short:
@@ -63,13 +63,17 @@ def lines_of(values: Mapping[Any, Any], indent: str = "") -> Iterator[str]:
         for one in value:
             first, *others = one.items() if isinstance(one, dict) else [("", one)]
             yield f"{indent}  {_words(*first)}"
-            facts = [f"{name} {_words(name, fact)}" for name, fact in others if not _is_empty(fact)]
+            facts = [f"{name} {_words(name, fact)}" for name, fact in others if _is_short(fact)]
             if facts:
                 yield f"{indent}    {', '.join(facts)}"
 
 
 def _is_empty(value: object) -> bool:
     return value is None or value in ("", [], {})
+
+
+def _is_short(value: object) -> bool:
+    return not (_is_empty(value) or isinstance(value, (dict, list, tuple)))
 
 
 def _words(name: str, value: object) -> str:

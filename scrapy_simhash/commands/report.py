@@ -12,6 +12,7 @@ from scrapy_simhash.commands._output import (
     show_result,
     writable,
 )
+from scrapy_simhash.errors import SimhashError
 
 if TYPE_CHECKING:
     import argparse
@@ -46,7 +47,12 @@ def _run(options: argparse.Namespace) -> None:
     if is_standard_output(options.file):
         show_bytes(render(report_data(where)).encode())
         return
-    data = write_report(writable(options.file), where)
+    file = writable(options.file)
+    if file.suffix not in (".html", ".htm") and not file.exists():
+        raise SimhashError(
+            f"{file}: the name of a report ends with .html; --spider NAME chooses a spider"
+        )
+    data = write_report(file, where)
     counts = {name: data["index"][name] for name in ("representatives", "near_duplicates")}
     result = {"index": str(where), "file": options.file, **counts, "left_out": data["left_out"]}
     show_result(options, result)

@@ -249,6 +249,9 @@ class Inputs:
         sample = list(islice((part for part in parts if part.is_record), _SAMPLED_RECORDS))
         records = [record for part in sample if (record := self._readable(part)) is not None]
         # Unreadable records are skipped, unless one is needed to find the fields.
+        if not records and self.damaged and not (asked.text or asked.html):
+            name, reason = next(iter(self.damaged.items()))
+            raise SimhashError(f"{name} is damaged ({reason}): no record can be read")
         if sample and not records and not (asked.text or asked.html):
             if all(part.reason == "surplus_fields" for part in sample):
                 raise SimhashError(

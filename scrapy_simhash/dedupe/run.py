@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from scrapy_simhash.dedupe import writing
 from scrapy_simhash.dedupe.fingerprinting import Fingerprinter, Job
-from scrapy_simhash.dedupe.inputs import InputFile, Inputs, changed_error
+from scrapy_simhash.dedupe.inputs import InputFile, Inputs, changed_error, format_of
 from scrapy_simhash.dedupe.judging import Judge
 from scrapy_simhash.dedupe.options import STANDARD_OUTPUT, DedupePaths
 from scrapy_simhash.dedupe.paths import check_free, check_paths, real_path
@@ -63,6 +63,10 @@ def dedupe(
     check_paths(paths)
     inputs = Inputs(paths, options)
     writing.check_output(inputs, paths, options)
+    out = paths.output_file
+    has_ending = out is not None and inputs.format != "html" and "." in out.name.removesuffix(".gz")
+    if out is not None and has_ending and format_of(out) != inputs.format:
+        note(f"{out} gets the format of the input, {inputs.format}, whatever its name says")
     with State(paths.state) as state:
         return _Run(paths, options, inputs, state, on_progress, note).run()
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from array import array
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from scrapy_simhash.errors import IndexCorrupt
 from scrapy_simhash.index import records
@@ -97,8 +97,9 @@ def _check_rows(
     database: Database, manifest: Manifest, report: CheckReport, on_progress: Callable[[], object]
 ) -> None:
     """Check all rows."""
-    ordinals, hashes = array("Q"), array("q")
-    last_sequence = 0
+    import numpy as np
+
+    hashes, last_sequence = array("q"), 0
     state = State(next_sequence=1, entries=0, identity=0)
     if next(database.rows(b"", records.END), None) is None:
         return  # a new database without any write
@@ -112,17 +113,20 @@ def _check_rows(
             report.add(entry)
         elif isinstance(entry, Entry):
             report.entries += 1
-            ordinals.append(entry.ordinal)
             hashes.append(hash(entry.key))
             on_progress()
             last_sequence = max(last_sequence, entry.number, entry.last_sequence)
         elif isinstance(entry, NearDuplicate):
             report.near_duplicates += 1
             last_sequence = max(last_sequence, entry.sequence)
+    distinct, counts = np.unique(np.array(hashes, np.int64), return_counts=True)
+    repeated = {*distinct[counts > 1].tolist()}  # also hashes that are equal by chance
     first: dict[str, int] = {}
-    for entry in _entries_of_repeated_pages(database, ordinals, hashes, width_bytes):
-        if (other := first.setdefault(entry.key, entry.ordinal)) != entry.ordinal:
-            report.add(f"{entry.key!r} has two entries, {other} and {entry.ordinal}")
+    for entry in _rows(database, width_bytes) if repeated else ():
+        if isinstance(entry, Entry) and hash(entry.key) in repeated:
+            other = first.setdefault(entry.key, entry.ordinal)
+            if other != entry.ordinal:
+                report.add(f"{entry.key!r} has two entries, {other} and {entry.ordinal}")
     if report.entries != state.entries:
         report.add(f"the state row counts {state.entries} entries, but there are {report.entries}")
     if last_sequence >= state.next_sequence:
@@ -170,16 +174,14 @@ def _copy_readable(
             store.write_lines([content])
             report.near_duplicates += 1
         else:
-            store.replace_note(content.name, None, content.value)
+            name, note = content
+            store.replace_note(name, None, note)
     report.entries = len(store)
 
 
-class _Note(NamedTuple):
-    name: str
-    value: bytes
-
-
-def _rows(database: Database, width_bytes: int) -> Iterator[Entry | NearDuplicate | _Note | str]:
+def _rows(
+    database: Database, width_bytes: int
+) -> Iterator[Entry | NearDuplicate | tuple[str, bytes] | str]:
     """Yield the content of the rows of entries, log lines and notes, or what is wrong with a
     row; then the rows of no known kind. The state row is left out: `repair` makes it again.
 
@@ -197,25 +199,8 @@ def _rows(database: Database, width_bytes: int) -> Iterator[Entry | NearDuplicat
                     yield str(error)
     for key, value in database.rows(*records.NOTES):
         try:
-            yield _Note(records.decode_key(key[1:]), value)
+            yield records.decode_key(key[1:]), value
         except ValueError as error:  # noqa: PERF203 - each row by itself
             yield f"the note of {key[1:]!r}: {error}"
     for key in records.rows_of_no_kind(database):
         yield f"a row of no known kind: {key!r}"
-
-
-def _entries_of_repeated_pages(
-    database: Database, ordinals: array[int], hashes: array[int], width_bytes: int
-) -> Iterator[Entry]:
-    """Yield the entries of pages that have several, and of pages whose hashes are equal by chance.
-
-    :param ordinals: the ordinals of all sound entries.
-    :param hashes: for each of them, the hash of the page's key, of type ``q``.
-    """
-    import numpy as np
-
-    distinct, counts = np.unique(np.array(hashes, np.int64), return_counts=True)
-    for position in np.flatnonzero(np.isin(hashes, distinct[counts > 1])):
-        ordinal = ordinals[position]
-        value = database.get(records.entry_row_key(ordinal)) or b""
-        yield records.decode_entry(ordinal, value, width_bytes)

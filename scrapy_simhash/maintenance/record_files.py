@@ -5,11 +5,11 @@ from __future__ import annotations
 import gzip
 import json
 import sys
-import zlib
+from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from scrapy_simhash.documents.files import GZIP_MARK, replaced
+from scrapy_simhash.documents.files import DamagedFile, replaced, uncompressed
 from scrapy_simhash.errors import SimhashError
 from scrapy_simhash.maintenance.export import PlacedRecord
 
@@ -43,14 +43,30 @@ def read_records(name: str) -> Iterator[PlacedRecord]:
     :raises SimhashError: the file has another format or is damaged, or standard input is closed.
     :raises OSError: the file cannot be read.
     """
-    if name == STANDARD_STREAM:
-        if sys.stdin is None:
-            raise SimhashError("standard input is closed: name a file")
-        yield from _read_lines(name, sys.stdin.buffer)
-    else:
-        with Path(name).open("rb") as file:
-            compressed = file.peek(2).startswith(GZIP_MARK)
-            yield from _read_lines(name, gzip.GzipFile(fileobj=file) if compressed else file)
+    if name == STANDARD_STREAM and sys.stdin is None:
+        raise SimhashError("standard input is closed: name a file")
+    number = 0
+    try:
+        with (
+            (
+                nullcontext(sys.stdin.buffer) if name == STANDARD_STREAM else Path(name).open("rb")
+            ) as file,
+            uncompressed(file) as lines,
+        ):
+            for number, line in enumerate(lines, 1):
+                if line.strip():
+                    yield PlacedRecord(f"{name}, line {number}", _parsed(line))
+    except (ValueError, RecursionError) as error:
+        raise SimhashError(f"{name}, line {number}: {error}; expected JSON lines") from error
+    except DamagedFile as error:
+        raise SimhashError(f"{name}: truncated or damaged ({error})") from error
+
+
+def _parsed(line: bytes) -> dict[str, Any]:
+    record = json.loads(line)
+    if not isinstance(record, dict):
+        raise ValueError("not a JSON object")  # noqa: TRY004 - as of a line that is no JSON
+    return record
 
 
 def _write_lines(file: Any, records: Iterable[Mapping[str, Any]]) -> int:
@@ -59,23 +75,3 @@ def _write_lines(file: Any, records: Iterable[Mapping[str, Any]]) -> int:
         file.write(json.dumps(record) + "\n")
         count += 1
     return count
-
-
-def _read_lines(name: str, file: Iterable[bytes]) -> Iterator[PlacedRecord]:
-    """Yield the records of JSON lines; blank lines are skipped."""
-    number = 0
-    try:
-        for number, line in enumerate(file, 1):
-            if not line.strip():
-                continue
-            record = json.loads(line)
-            if not isinstance(record, dict):
-                raise TypeError("not a JSON object")
-            yield PlacedRecord(f"{name}, line {number}", record)
-    except (ValueError, TypeError, RecursionError) as error:
-        raise SimhashError(f"{name}, line {number}: {error}; expected JSON lines") from error
-    except (EOFError, OSError, zlib.error) as error:
-        # An OSError with a number is an error of the disk; `gzip.BadGzipFile` has no number.
-        if isinstance(error, OSError) and error.errno is not None:
-            raise
-        raise SimhashError(f"{name}: truncated or damaged ({error})") from error

@@ -105,6 +105,12 @@ def test_what_confirms_a_copy(run, folder):
     assert "a number from 0 to 1" in ran.err
 
 
+def test_an_output_whose_name_says_another_format(run, feed, folder):
+    ran = run("dedupe", feed, "-o", "out.xlsx")
+    assert ran.code == 0
+    assert ran.err == "out.xlsx gets the format of the input, json-lines, whatever its name says\n"
+
+
 def test_verdicts_alone(run, feed, folder):
     assert run("dedupe", feed, "--verdicts", "v.jsonl").code == 0
     assert sorted(path.name for path in folder.iterdir()) == ["in.jsonl", "v.jsonl"]

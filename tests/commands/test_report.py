@@ -46,6 +46,12 @@ def test_it_is_a_file(run, index, folder):
     }
 
 
+def test_the_name_of_a_spider_is_no_file(run, index, folder):
+    ran = run("report", *index, "news")
+    assert (ran.code, ran.out) == (1, "")
+    assert "ends with .html; --spider NAME chooses a spider" in ran.err
+
+
 STANDARD_OUTPUT = pytest.mark.parametrize(
     "name",
     [

@@ -1,10 +1,13 @@
 """Errors of inputs are reported before any record is judged."""
 
+import gzip
+
 import pyarrow as pa
 import pytest
 from pyarrow import parquet
 
 from scrapy_simhash.dedupe.options import Fields
+from scrapy_simhash.errors import SimhashError
 
 from .samples import run
 
@@ -25,3 +28,10 @@ def test_files_without_a_record(tmp_path, action, fields):
     out = parquet.read_table(tmp_path / "out")
     assert (out.num_rows, out.column_names[:2]) == (0, ["url", "title"])
     assert (tmp_path / "verdicts").read_bytes() == b""
+
+
+@pytest.mark.parametrize("name", ["in.jsonl.gz", "in.csv.gz"])
+def test_a_damaged_file_without_a_whole_record(tmp_path, name):
+    (tmp_path / name).write_bytes(gzip.compress(b'{"text": "a"}\n' * 99)[:30])
+    with pytest.raises(SimhashError, match=rf"{name} is damaged \(Compressed file ended"):
+        run(tmp_path, name)

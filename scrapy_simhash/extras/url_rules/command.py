@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from scrapy_simhash.commands._command import Command
 from scrapy_simhash.commands._options import index_location
-from scrapy_simhash.commands._output import counted, note, show, show_json
+from scrapy_simhash.commands._output import counted, note, show, show_result
 from scrapy_simhash.errors import SimhashError
 from scrapy_simhash.extras.url_rules.evidence import RuleRecord
 from scrapy_simhash.extras.url_rules.rewriting import Rule, describe
@@ -18,7 +18,7 @@ from scrapy_simhash.index.history import PREFIX
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable
 
     from scrapy_simhash.index import Index
 
@@ -108,46 +108,27 @@ def _run(options: argparse.Namespace) -> None:
 
 def _show(options: argparse.Namespace, where: str, stored: list[KnownRule]) -> None:
     """List rules."""
-    from scrapy_simhash.commands._settings import project_settings
-
-    holding = [rule for rule in stored if rule.holds_on]
-    listed = stored if options.all else holding
-    if options.json:
-        show_json({"index": where, "rules": [_as_json(rule) for rule in listed]})
-    else:
-        settings = project_settings() if options.settings is None else options.settings
-        spared = "would have been spared" if settings["SIMHASH_URL_RULES"] == "learn" else "spared"
-        _list(listed, len(stored) - len(listed), spared)
-
-
-def _list(listed: Sequence[KnownRule], left_out: int, spared: str) -> None:
-    if not listed and not left_out:
+    listed = stored if options.all else [rule for rule in stored if rule.holds_on]
+    left_out = len(stored) - len(listed)
+    show_result(options, {"index": where, "rules": [*map(_plain, listed)], "left_out": left_out})
+    if not stored and not options.json:
         note("there are no rules yet: crawls with SIMHASH_URL_RULES = 'learn' learn them")
-    for rule in listed:
-        total = rule.record.total
-        show(f"{rule.id}  {rule.site}: {describe(rule.rule)}")
-        if rule.record.origin != "learned":
-            show(f"          {rule.record.origin}")
-        show(
-            f"          {counted(total.pages, 'page')} for it, {total.against:,} against; "
-            f"holds on {rule.holds_on} of {counted(len(rule.record.patterns), 'path pattern')}; "
-            f"{counted(total.spared, 'request')} {spared}"
-        )
-    if left_out:
-        show(f"{counted(left_out, 'rule')} without enough evidence, or removed: --all lists them")
+    elif left_out and not options.json:
+        note("rules without enough evidence, or removed, are left out: --all lists them")
 
 
-def _as_json(rule: KnownRule) -> dict[str, Any]:
-    record, total = rule.record, rule.record.total
+def _plain(known: KnownRule) -> dict[str, Any]:
+    record, total = known.record, known.record.total
     return {
-        "id": rule.id,
-        "site": rule.site,
-        "rule": describe(rule.rule),
-        "steps": rule.rule,
+        "id": known.id,
+        "site": known.site,
+        "rule": describe(known.rule),
+        "steps": known.rule,
         "origin": record.origin,
         "pages": total.pages,
         "against": total.against,
         "spared": total.spared,
+        "holds_on": known.holds_on,
         "patterns": {
             pattern: {
                 **{name: getattr(own, name) for name in ("pages", "against", "spared")},

@@ -9,7 +9,6 @@ URLs, or a folder, with many barren pages in a row, each of them deep in a chain
 from __future__ import annotations
 
 import re
-from collections import Counter
 from random import Random
 from typing import TYPE_CHECKING
 
@@ -27,7 +26,6 @@ MIN_BARREN = 50
 MIN_BARREN_IN_FOLDER = 200
 MIN_SIMILARITY = 0.85
 MAX_SHAPES = 10_000
-_MAX_REPEATED = 4
 _NUMBER = re.compile(r"[-+]?\d+")
 
 
@@ -75,16 +73,6 @@ def _are_alike(one: str, other: str) -> bool:
     return shape_of(one) == shape_of(other) or (bool(folder) and folder == folders_of(other)[:1])
 
 
-def repeats_itself(url: str) -> bool:
-    """Return True for a web URL that grows: with five equal segments or parameters, or too long."""
-    parts = url_parts(url)
-    if parts is None:  # too many characters or parameters, or no web URL
-        return url[:6].lower().startswith(("http:", "https:"))
-    segments = Counter(filter(None, parts.segments))
-    params = Counter(name for name, _ in parts.params)
-    return max([*segments.values(), *params.values()], default=0) > _MAX_REPEATED
-
-
 def chain_after(verdict: Verdict, chain: int, url: str) -> int:
     """Return the length of the chain of barren pages that leads to a URL.
 
@@ -93,7 +81,7 @@ def chain_after(verdict: Verdict, chain: int, url: str) -> int:
     """
     if not is_barren(verdict):
         return 0
-    return chain + 1 if _are_alike(url, verdict.key) or repeats_itself(url) else 0
+    return chain + 1 if _are_alike(url, verdict.key) else 0
 
 
 class Traps:
@@ -116,8 +104,8 @@ class Traps:
         return has_content and was_trap
 
     def has(self, url: str) -> bool:
-        """Return True if the shape or a folder of a URL is a trap, or if the URL grows."""
-        return self._barren_around(url) > 0 or repeats_itself(url)
+        """Return True if the shape or a folder of a URL is a trap."""
+        return self._barren_around(url) > 0
 
     def spares(self, url: str, chain: int) -> bool:
         """Return True if a URL is in a trap, and not in a sample that is requested all the same.
@@ -125,8 +113,6 @@ class Traps:
         The sample shrinks with each barren page in it. A page with content ends the trap.
         """
         barren = self._barren_around(url) if chain >= MIN_CHAIN else 0
-        if chain and repeats_itself(url):  # each such URL has a new shape, so none was counted
-            barren = max(barren, MIN_BARREN)
         return barren > 0 and self._random.random() * 2 * barren >= 1
 
     def _barren_around(self, url: str) -> int:

@@ -13,7 +13,6 @@ from scrapy_simhash.extras.url_rules.traps import (
     Traps,
     chain_after,
     is_barren,
-    repeats_itself,
 )
 from scrapy_simhash.verdict import Verdict
 
@@ -138,17 +137,3 @@ def test_a_folder_that_still_brings_content_is_no_trap():
         assert not traps.spares(url, 9)
         kind = "near-duplicate" if number % 100 else "new"
         traps.judged(Verdict(kind=kind, key=url, bits=64), 9)
-
-
-def test_urls_that_grow_are_seen_early():
-    growing = f"{SITE}{5 * '/a/b'}"
-    assert repeats_itself(growing)
-    assert repeats_itself(f"{SITE}/?" + "&".join(f"a={n}" for n in range(5)))
-    assert repeats_itself(SITE + "/" + 3000 * "a")
-    assert repeats_itself(f"{SITE}/?" + "&".join(f"a{n}" for n in range(65)))
-    assert not repeats_itself(f"{SITE}/2024/05/05/05//a?a=1&a=2&b")
-    assert not repeats_itself("ftp://example.com/a")
-    traps = Traps(random.Random(1))
-    chain = chain_after(similar(f"{SITE}/a/b", f"{SITE}/a/b"), 0, growing)
-    assert sum(traps.spares(growing, chain) for _ in range(100)) > 90
-    assert not traps.spares(growing, 0)
