@@ -15,23 +15,29 @@ import argparse
 import json
 import os
 import platform
-import shlex
 import subprocess
 import sys
 import tempfile
 import time
 from contextlib import ExitStack
 from dataclasses import asdict
-from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from common import facts
 from crawl_lib import corpus, results
-from crawl_lib.contestants import CONTESTANTS, NETWORK_BOUND, OFF, REDIS
+from crawl_lib.contestants import CONTESTANTS, NETWORK_BOUND, OFF, REDIS, REDIS_URL
 from crawl_lib.crawling import Task
 from crawl_lib.crawling import main as run_child
-from crawl_lib.processes import MemorySampler, cpu_s, ended_children_cpu_s, machine_cpu_s
+from crawl_lib.processes import (
+    MemorySampler,
+    cpu_s,
+    ended_children_cpu_s,
+    machine_cpu_s,
+    wait_until_idle,
+)
 from crawl_lib.server import Server, serving
+from index_lib.redis_servers import Servers
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -42,8 +48,6 @@ PACKAGES = (
 ).split()
 NETWORK_DELAY_MS = 50.0
 NETWORK_PAGES = 400
-IDLE_FOR_S = 1.0
-IDLE_CORES = 0.1
 BUSY_CORES = 0.2
 
 
@@ -68,9 +72,8 @@ def main() -> None:
             names.append(name)
     with ExitStack() as stack:
         if REDIS in names:
-            from crawl_lib.redis_server import redis_server
-
-            stack.enter_context(redis_server(arguments.redis_delay_ms))
+            folder = stack.enter_context(tempfile.TemporaryDirectory())
+            os.environ[REDIS_URL] = stack.enter_context(Servers(folder, masters=0)).url
         server = stack.enter_context(serving([p.body for p in pages], arguments.delay_ms))
         rounds = [
             one_round(server, rotated(names, number), len(pages), arguments)
@@ -115,9 +118,6 @@ def parsed() -> argparse.Namespace:
         help="before each crawl, wait until the machine is idle; repeat a crawl during which "
         "other programs were busy; give up after S seconds for each crawl",
     )  # fmt: skip
-    parser.add_argument(
-        "--redis-delay-ms", type=float, default=0.0, help="delay of Redis responses"
-    )
     parser.add_argument("--json", type=Path, metavar="FILE")
     parser.add_argument("--child", help=argparse.SUPPRESS)
     arguments = parser.parse_args()
@@ -132,14 +132,8 @@ def parsed() -> argparse.Namespace:
 
 def environment(arguments: argparse.Namespace) -> dict[str, str]:
     """Return the command, the machine and the versions that the figures depend on."""
-    installed = {found.name.lower(): found.version for found in metadata.distributions()}
-    versions = [f"{package} {installed.get(package, 'is not installed')}" for package in PACKAGES]
-    return {
-        "command": shlex.join(["python", *sys.argv]),
+    return facts(PACKAGES) | {
         "cpu": f"{processor()}, {os.cpu_count()} logical, load {load()}",
-        "system": platform.platform(),
-        "python": platform.python_version(),
-        "packages": ", ".join(versions),
         "seed": str(arguments.seed),
         "crawls": f"{arguments.repeat} rounds, {arguments.concurrency} requests at a time, "
         f"responses after {arguments.delay_ms:g} ms"
@@ -189,7 +183,7 @@ def one_round(
     for name in names:
         deadline = time.monotonic() + arguments.wait_s
         while True:
-            wait_for_idle(deadline)
+            wait_until_idle(deadline)
             with tempfile.TemporaryDirectory() as directory:
                 task = Task(name, server.url, pages, arguments.concurrency, directory, delay_s)
                 one = crawl(task, server.pid)
@@ -203,15 +197,6 @@ def one_round(
                 break
         found[name] = one
     return found
-
-
-def wait_for_idle(deadline: float) -> None:
-    """Wait until the machine is idle, at most until the deadline."""
-    while time.monotonic() < deadline:
-        busy_s, began = machine_cpu_s(), time.monotonic()
-        time.sleep(IDLE_FOR_S)
-        if machine_cpu_s() - busy_s <= IDLE_CORES * (time.monotonic() - began):
-            return
 
 
 def crawl(task: Task, server_pid: int) -> results.Figures:

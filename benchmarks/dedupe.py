@@ -3,11 +3,9 @@ all processes, recall and precision on planted near-duplicates; and peers on a p
 
     python benchmarks/dedupe.py [--records 1e6] [--words 220] [--html] [--repeat N] [--json FILE]
     python benchmarks/dedupe.py --records 1e5 --peer-records 1e5 --peers rensa=VENV/bin/python
-    python benchmarks/dedupe.py --in-turns [--records 1e6] [--words 480]
 
 A million records need 2 GB in the temporary directory and half an hour. If other programs use the
-machine, trust the run with the least CPU time of others (--repeat, --wait-s). If the speed of the
-machine changes from minute to minute, use --in-turns: in one run, one worker and two take turns.
+machine, trust the run with the least CPU time of others (--repeat, --wait-s).
 
 Peers are simhash, rensa, text-dedup 0.4.1 (from its repository: 0.4.0 on PyPI has other options)
 and datatrove (which also needs spacy and regex). They need different versions of the same packages,
@@ -21,25 +19,25 @@ import argparse
 import json
 import math
 import os
-import platform
-import shlex
 import subprocess
 import sys
 import tempfile
 import time
-from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-from crawl_lib.processes import MemorySampler, children_cpu_s, machine_cpu_s
+from common import facts
+from crawl_lib.processes import (
+    MemorySampler,
+    children_cpu_s,
+    machine_cpu_s,
+    wait_until_idle,
+)
 from dedupe_lib.feed import score, write_feed
 from dedupe_lib.peer import PEERS
 from dedupe_lib.peers import parsed, run_peer
 
 PACKAGES = ("scrapy-simhash", "numpy", "plyvel", "xxhash")
-# The share of all processors that other programs may use when a run begins.
-_QUIET_SHARE = 0.05
-_LOOK_S = 2.0
 
 
 def main() -> None:
@@ -50,35 +48,26 @@ def main() -> None:
         feed = Path(folder, "feed.jsonl")
         write_feed(feed, count, words=options.words, html=options.html, seed=options.seed)
         report: dict[str, Any] = {
-            "command": shlex.join([Path(sys.executable).name, *sys.argv]),
+            **facts(PACKAGES),
             "seed": options.seed,
-            "python": platform.python_version(),
             "processors": os.cpu_count(),
-            "packages": {name: _version(name) for name in PACKAGES},
             "records": count,
             "bytes_per_record": feed.stat().st_size / count,
             "runs": [],
         }
         print(json.dumps(report, indent=2), flush=True)
-        if options.in_turns:
-            from dedupe_lib.turns import in_turns
-
-            report["in_turns"] = in_turns(feed, max(options.workers), jobs=options.turn_jobs)
-            _print_turns(report["in_turns"])
-            options.repeat = options.peer_records = 0
         for _ in range(options.repeat):
             for workers in options.workers:
-                _wait_until_quiet(options.wait_s)
+                wait_until_idle(time.monotonic() + options.wait_s)
                 run = _run(feed, workers, count)
                 report["runs"].append(run)
                 print(_line(run), flush=True)
-        if report["runs"]:
-            report["ratios"] = _ratios(report["runs"])
-            print("ratios", json.dumps(report["ratios"]))
+        report["ratios"] = _ratios(report["runs"])
+        print("ratios", json.dumps(report["ratios"]))
         if options.peer_records and not options.html:
             report["peers"] = {}
             for name, python in options.peers:
-                _wait_until_quiet(options.wait_s)
+                wait_until_idle(time.monotonic() + options.wait_s)
                 found = run_peer(name, python, feed, min(count, int(options.peer_records)))
                 report["peers"][name] = found
                 print(_peer_line(name, found), flush=True)
@@ -127,15 +116,6 @@ def _ratios(runs: list[dict[str, Any]]) -> dict[str, float]:
     return {f"{workers} workers": speed / first for workers, speed in best.items()}
 
 
-def _wait_until_quiet(at_most_s: float) -> None:
-    deadline_s = time.monotonic() + at_most_s
-    while time.monotonic() < deadline_s:
-        before_s = machine_cpu_s()
-        time.sleep(_LOOK_S)
-        if machine_cpu_s() - before_s < _QUIET_SHARE * _LOOK_S * (os.cpu_count() or 1):
-            return
-
-
 def _line(run: dict[str, Any]) -> str:
     return (
         f"{run['workers']} workers: {run['records_per_s']:,.0f} records/s, "
@@ -155,27 +135,6 @@ def _peer_line(name: str, found: dict[str, Any]) -> str:
     )
 
 
-def _print_turns(turns: dict[str, Any]) -> None:
-    parts = {f"part {at}": part for at, part in enumerate(turns["parts"], 1)}
-    for name, part in {**parts, "all": turns["whole"]}.items():
-        print(
-            f"{name}: {part['alone_us']:,.0f} µs a record with one worker, "
-            f"{part['together_us']:,.0f} with more: {part['ratio']:.2f} times as fast"
-        )
-    print(
-        f"writing: {turns['rest_us']:,.0f} µs a record; with it, "
-        f"{turns['ratio_with_the_rest']:.2f} times as fast; the host of the machine took "
-        f"{turns['stolen_share']:.0%} of its processors"
-    )
-
-
-def _version(name: str) -> str | None:
-    try:
-        return metadata.version(name)
-    except metadata.PackageNotFoundError:
-        return None
-
-
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
@@ -184,10 +143,6 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--words", type=int, default=220, help="about so many words in a text")
     parser.add_argument("--html", action="store_true", help="generate pages instead of texts")
     parser.add_argument("--workers", type=int, nargs="+", default=[1, 2])
-    parser.add_argument(
-        "--in-turns", action="store_true", help="only one run: one worker and more take turns"
-    )
-    parser.add_argument("--turn-jobs", type=int, default=300, help="jobs (some records) in a turn")
     parser.add_argument("--repeat", type=int, default=1)
     parser.add_argument(
         "--wait-s", type=float, default=0.0, help="most to wait for an idle machine"
@@ -203,11 +158,11 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--json", type=Path, metavar="FILE")
     options = parser.parse_args()
-    for name, least in (("records", 100), ("words", 10), ("turn_jobs", 2), ("repeat", 1)):
+    for name, least in (("records", 100), ("words", 10), ("repeat", 1)):
         if not least <= getattr(options, name) < math.inf:
             parser.error(f"--{name.replace('_', '-')}: {least} or more is needed")
-    if min(options.workers) < 1 or (options.in_turns and max(options.workers) == 1):
-        parser.error("--workers: 1 or more are needed, and 2 or more for --in-turns")
+    if min(options.workers) < 1:
+        parser.error("--workers: 1 or more are needed")
     return options
 
 

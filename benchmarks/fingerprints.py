@@ -13,7 +13,6 @@ import argparse
 import gzip
 import json
 import logging
-import platform
 import random
 import re
 import statistics
@@ -21,10 +20,10 @@ import time
 import warnings
 from contextlib import suppress
 from functools import partial
-from importlib.metadata import distributions
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from common import body_of, facts
 from scrapy.http import HtmlResponse
 
 from scrapy_simhash import Scheme
@@ -59,9 +58,7 @@ def pieces(texts: Sequence[str]) -> Iterator[str]:
 
 def page(path: Path) -> str:
     """Return a page as Scrapy decodes it."""
-    body = path.read_bytes()
-    body = gzip.decompress(body) if body[:2] == b"\x1f\x8b" else body
-    return HtmlResponse("https://localhost/", body=body).text
+    return HtmlResponse("https://localhost/", body=body_of(path)).text
 
 
 def of_texts(language: str) -> Candidates:
@@ -160,9 +157,8 @@ def main() -> None:
     arguments = parser.parse_args()
     warnings.simplefilter("ignore")
     logging.disable(logging.CRITICAL)
-    print(f"{platform.platform()}, Python {platform.python_version()}, seed {arguments.seed}")
-    installed = {found.name.lower(): found.version for found in distributions()}
-    print(", ".join(f"{name} {installed.get(name, 'missing')}" for name in PACKAGES.split()))
+    for fact, value in facts(PACKAGES.split()).items():
+        print(f"{fact}: {value}")
     every = [(folder, line) for folder in arguments.folders for line in documents(folder)]
     random.Random(arguments.seed).shuffle(every)
     for language, name in LANGUAGES.items():

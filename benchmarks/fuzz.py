@@ -14,7 +14,6 @@ process died.
 from __future__ import annotations
 
 import argparse
-import gzip
 import multiprocessing
 import re
 import sys
@@ -26,6 +25,7 @@ from pathlib import Path
 from random import Random
 from typing import TYPE_CHECKING, NamedTuple
 
+from common import body_of
 from quality_lib.templates import families
 from scrapy.http import HtmlResponse
 
@@ -179,10 +179,10 @@ def read_pages(folders: Sequence[Path]) -> list[bytes]:
         sites = (families.pages(family, seed=1)[:4] for family in families.FAMILIES)
         return [page.html.encode() for pages in sites for page in pages]
     paths = [path for folder in folders for path in sorted(folder.rglob("*.htm*"))]
-    bodies = [path.read_bytes() for path in paths if path.is_file()]
+    bodies = [body_of(path) for path in paths if path.is_file()]
     if not bodies:
         raise SystemExit("no .html file in these folders")
-    return [gzip.decompress(body) if body[:2] == b"\x1f\x8b" else body for body in bodies]
+    return bodies
 
 
 def make_case(seed: int, number: int, pages: Sequence[bytes]) -> Case:

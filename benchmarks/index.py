@@ -9,26 +9,16 @@ from __future__ import annotations
 
 import argparse
 import json
-import platform
 import subprocess
 import sys
-from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-from index_lib.running import SCHEMES, Task, child_arguments
+from common import facts
+from index_lib.running import SCHEMES, Task
 from index_lib.running import main as run_contestant
 
-PACKAGES = (
-    "scrapy-simhash",
-    "plyvel",
-    "rocksdict",
-    "redis",
-    "numpy",
-    "simhash",
-    "faiss-cpu",
-    "gaoya",
-)
+PACKAGES = "scrapy-simhash plyvel rocksdict redis numpy simhash faiss-cpu gaoya".split()
 
 
 def main() -> None:
@@ -37,18 +27,18 @@ def main() -> None:
     if arguments.child:
         run_contestant(arguments.child)
         return
-    for name, value in environment().items():
+    for name, value in facts(PACKAGES).items():
         print(f"{name}: {value}")
     results: list[dict[str, Any]] = []
     for scheme in arguments.schemes:
         print(f"\n## {scheme}\n", flush=True)
         for name in arguments.contestants or SCHEMES[scheme][3]:
             if name in SCHEMES[scheme][3]:
-                results += run(scheme, name, arguments, arguments.plan)
+                results += run(scheme, name, arguments)
         print_table([result for result in results if result["scheme"] == scheme])
     if arguments.json:
         arguments.json.write_text(
-            json.dumps({"environment": environment(), "results": results}, indent=1), "utf-8"
+            json.dumps({"environment": facts(PACKAGES), "results": results}, indent=1), "utf-8"
         )
 
 
@@ -68,7 +58,6 @@ def parsed() -> argparse.Namespace:
         "For texts in English, 98 of 256 and 23.5 of 64 bits differ",
     )
     parser.add_argument("--json", type=Path, metavar="FILE")
-    parser.add_argument("--plan", nargs="+", type=int, metavar="N", help="our tables: `Task.plan`")
     parser.add_argument("--child", help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     most = min(SCHEMES[scheme][0] for scheme in arguments.schemes) / 2
@@ -77,28 +66,10 @@ def parsed() -> argparse.Namespace:
     return arguments
 
 
-def environment() -> dict[str, str]:
-    """Return the command, the system and the versions that the figures depend on."""
-    installed = {found.name: found.version for found in metadata.distributions()}
-    versions = [f"{package} {installed.get(package, 'is not installed')}" for package in PACKAGES]
-    return {
-        "command": " ".join(["python", *sys.argv]),
-        "system": platform.platform(),
-        "python": platform.python_version(),
-        "packages": ", ".join(versions),
-    }
-
-
-def run(
-    scheme: str,
-    name: str,
-    arguments: argparse.Namespace,
-    plan: list[int] | None = None,
-) -> list[dict[str, Any]]:
+def run(scheme: str, name: str, arguments: argparse.Namespace) -> list[dict[str, Any]]:
     """Return the results of a contestant, one for each size; or one with the reason (`missing`)."""
-    measured = arguments.sizes, arguments.seed, arguments.limit_s
-    task = Task(scheme, name, *measured, plan, arguments.unrelated_bits)
-    child = [sys.executable, __file__, *child_arguments(task)]
+    measured = arguments.sizes, arguments.seed, arguments.limit_s, arguments.unrelated_bits
+    child = [sys.executable, __file__, "--child", json.dumps(Task(scheme, name, *measured))]
     finished = subprocess.run(child, stdout=subprocess.PIPE, text=True, check=False)
     lines = [json.loads(line) for line in finished.stdout.splitlines()]
     common = {"scheme": scheme, "name": name}

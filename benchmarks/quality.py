@@ -25,24 +25,17 @@ from __future__ import annotations
 
 import argparse
 import json
-import platform
 import shlex
-import sys
 from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from quality_lib import (
-    corpus,
-    kept,
-    output,
-    results,
-    template_results,
-)
+from common import facts, table
+from quality_lib import corpus, kept, results, template_results
 from quality_lib.corpus import BETWEEN, MUST, WRONG
 from quality_lib.dropping import FORMS
 from quality_lib.measuring import Measured, entries, installed, measure, served_rows
-from quality_lib.peers import PEERS, version_of
+from quality_lib.peers import PEERS
 from quality_lib.results import plan_for
 from quality_lib.served import PROCESSES
 
@@ -118,18 +111,6 @@ def show_templates(seed: int, options: Sequence[str]) -> list[dict[str, Any]]:
     return [one.as_json() for one in outcomes]
 
 
-def environment(seed: int) -> dict[str, Any]:
-    """Return the command, the system and the versions that the figures depend on."""
-    versions = {name: found for name in PACKAGES if (found := version_of(name))}
-    return {
-        "command": shlex.join([Path(sys.argv[0]).name, *sys.argv[1:]]),
-        "python": platform.python_version(),
-        "system": f"{platform.system()} {platform.machine()}",
-        "versions": versions,
-        "seed": seed,
-    }
-
-
 def show_sets(page_sets: Sequence[PageSet]) -> dict[str, Any]:
     """Print and return the documents and judged pairs of each set."""
     report, rows = {}, []
@@ -146,7 +127,7 @@ def show_sets(page_sets: Sequence[PageSet]) -> dict[str, Any]:
         report[page_set.name] = {"languages": languages, "source": source, **bands}
     header = ["set", "languages", "pairs from", "documents", "pages", "too short"]
     header += [MUST, BETWEEN, WRONG]
-    print(output.table(header, rows, left=3))
+    print(table(header, rows, left=3))
     return report
 
 
@@ -189,11 +170,10 @@ def arguments_of(argv: Sequence[str] | None) -> argparse.Namespace:
     return arguments
 
 
-def show_environment(found: dict[str, Any], schemes: Sequence[Entry], peers: Sequence[str]) -> None:
+def show_environment(found: dict[str, str], schemes: Sequence[Entry], peers: Sequence[str]) -> None:
     """Print the environment, the schemes and the peers that the figures depend on."""
     for name, value in found.items():
-        items = value.items() if isinstance(value, dict) else ()
-        print(f"{name}:", ", ".join(f"{k} {v}" for k, v in items) or value)
+        print(f"{name}: {value}")
     show_schemes(schemes)
     for name in peers:
         peer = PEERS[name]
@@ -221,7 +201,7 @@ def measure_text(
 def main(argv: Sequence[str] | None = None) -> None:
     """Run the measurements that the command line names."""
     arguments = arguments_of(argv)
-    report: dict[str, Any] = {"environment": environment(arguments.seed)}
+    report: dict[str, Any] = {"environment": facts(PACKAGES) | {"seed": str(arguments.seed)}}
     if arguments.kept or arguments.templates:
         show_environment(report["environment"], (), ())
         if arguments.kept:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import gzip
 import json
 import random
 from typing import TYPE_CHECKING, NamedTuple
+
+from common import body_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -30,12 +31,12 @@ def pages_of(folder: Path) -> list[Page]:
     if (folder / "docs.jsonl").exists():
         lines = (folder / "docs.jsonl").read_text(encoding="utf-8").splitlines()
         return [
-            Page(f"{folder.name} {doc['id']}", doc.get("lang") or "", _body(folder / doc["file"]))
+            Page(f"{folder.name} {doc['id']}", doc.get("lang") or "", body_of(folder / doc["file"]))
             for doc in map(json.loads, lines)
             if doc.get("file")
         ]
     return [
-        Page(f"{folder.name} {path.relative_to(folder)}", "", _body(path))
+        Page(f"{folder.name} {path.relative_to(folder)}", "", body_of(path))
         for path in sorted(folder.rglob("*"))
         if path.name.endswith(_SUFFIXES)
     ]
@@ -49,8 +50,3 @@ def chosen(folders: Iterable[Path], count: int | None, seed: int) -> list[Page]:
     """
     pages = list({page.body: page for folder in folders for page in pages_of(folder)}.values())
     return random.Random(seed).sample(pages, min(count or len(pages), len(pages)))
-
-
-def _body(path: Path) -> bytes:
-    content = path.read_bytes()
-    return gzip.decompress(content) if content[:2] == b"\x1f\x8b" else content

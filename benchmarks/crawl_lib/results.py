@@ -5,6 +5,8 @@ from __future__ import annotations
 import statistics
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from common import table
+
 from crawl_lib.contestants import CONTESTANTS, OFF
 from crawl_lib.crawling import STEPS
 
@@ -250,18 +252,6 @@ def notes(rounds: Sequence[Round], names: Sequence[str]) -> list[str]:
             if one["troubles"]:
                 found.append(f"{name}, round {number}: {one['troubles']}")
     return found
-
-
-def table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """Return lines of columns, the first one left-aligned."""
-    widths = [max(map(len, column)) for column in zip(header, *rows, strict=True)]
-    return "\n".join(
-        "  ".join(
-            cell.rjust(width) if place else cell.ljust(width)
-            for place, (cell, width) in enumerate(zip(row, widths, strict=True))
-        ).rstrip()
-        for row in (header, *rows)
-    )
 
 
 def _shown(found: Spread | None, digits: int, *, bare: bool = False) -> str:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import tempfile
-from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from index_lib.stream import page_key
 from scrapy_simhash.confirmation import UNCONFIRMED, Confirmation
 from scrapy_simhash.evidence import NO_EVIDENCE, Evidence
 
@@ -48,9 +48,6 @@ class Contestant:
         for number, fingerprint in enumerate(values, first):
             self.insert(number, fingerprint)
 
-    def ready(self) -> None:
-        """Be ready to be measured."""
-
     def close(self) -> dict[str, Any]:
         """End, and say what the disk holds."""
         return {}
@@ -62,7 +59,6 @@ class Ours(Contestant):
     grown = "page by page"
     largest = 50_000_000
     kind = "leveldb"
-    plan: Any = None
     evidence = False
 
     def made(self) -> None:
@@ -76,13 +72,12 @@ class Ours(Contestant):
             self.url,
             Scheme(bits=self.bits),
             max_distance=self.max_distance,
-            plan=self.plan,
             confirmation=Confirmation() if self.evidence else UNCONFIRMED,
         )
-        self.keys = self.observed = 0
+        self.observed = 0
 
     def page(self, number: int, fingerprint: int, evidence: Evidence | None) -> bool:
-        key = f"https://example.com/articles/{self.observed}/a-title-of-some-length"
+        key = page_key(self.observed)
         self.observed += 1
         observation = self.index.observe(key, fingerprint, evidence or NO_EVIDENCE)
         if observation.kind == "near-duplicate":
@@ -135,54 +130,11 @@ class OursRocksDB(Ours):
     kind = "rocksdb"
 
 
-class OursImported(Ours):
-    """The same, but filled as by ``scrapy simhash index import``, and asked from there on."""
-
-    grown = "by import"
-
-    def made(self) -> None:
-        from scrapy_simhash import Scheme
-        from scrapy_simhash.index import IndexSpec
-        from scrapy_simhash.maintenance.rewriting import making
-
-        self.folder = tempfile.TemporaryDirectory(prefix="index-benchmark-")
-        self.directory = Path(self.folder.name) / "index"
-        self.url = f"{self.kind}:{self.directory}"
-        spec = IndexSpec(self.kind, Scheme(bits=self.bits), self.max_distance, self.plan)
-        manifest = spec.to_manifest()
-        self.importing = ExitStack()
-        self.store = self.importing.enter_context(making(self.directory, manifest))
-        self.index = None
-        self.keys = self.observed = 0
-
-    def grow(self, first: int, values: list[int]) -> None:
-        from scrapy_simhash.index.base import Entry
-
-        if self.index is not None:
-            super().grow(first, values)
-            return
-        for number, fingerprint in enumerate(values, first + 1):
-            key = f"https://example.com/articles/{number}/a-title-of-some-length"
-            self.store.write(Entry(number, key, fingerprint, number, 1, 1), None, ())
-        self.observed = first + len(values)
-
-    def ready(self) -> None:
-        from scrapy_simhash.index import open_index
-
-        if self.index is None:
-            self.importing.close()
-            # Another crawl, to which all that was imported counts as seen.
-            self.index = open_index(
-                self.url,
-                max_distance=self.max_distance,
-                incremental=True,
-                confirmation=UNCONFIRMED,  # what was imported has no sketch
-            )
-
-
-class OursRedis(Contestant):
+class OursRedis(Ours):
     """scrapy-simhash on a Redis server: the CPU time is that of the client alone."""
 
+    grown = "by insert alone"
+    largest = Contestant.largest
     masters = 0
 
     def made(self) -> None:
@@ -203,15 +155,6 @@ class OursRedis(Contestant):
             cluster=self.servers.cluster,
         )
         self.observed = 0
-
-    def page(self, number: int, fingerprint: int, evidence: Evidence | None) -> bool:
-        key = f"https://example.com/articles/{self.observed}/a-title-of-some-length"
-        self.observed += 1
-        observation = self.index.observe(key, fingerprint, evidence or NO_EVIDENCE)
-        if observation.kind == "near-duplicate":
-            return True
-        self.index.confirm(observation)
-        return False
 
     def grow(self, first: int, values: list[int]) -> None:
         from scrapy_simhash.index.base import Entry
@@ -299,22 +242,6 @@ class FaissFlips(Faiss):
         self.index.nflip = 1
 
 
-class FaissIVF(Faiss):
-    """faiss.IndexBinaryIVF: 1,024 lists around random fingerprints, of which 32 are asked."""
-
-    largest = 1_000_000
-
-    def made(self) -> None:
-        import faiss
-
-        quantizer = faiss.IndexBinaryFlat(self.bits)
-        random = np.random.default_rng(1).integers(0, 256, (1024, self.bits // 8), np.uint8)
-        quantizer.add(random)
-        self.index = faiss.IndexBinaryIVF(quantizer, self.bits, len(random))
-        self.index.is_trained = True
-        self.index.nprobe = 32
-
-
 class FaissFlat(Faiss):
     """faiss.IndexBinaryFlat: a linear scan."""
 
@@ -329,7 +256,6 @@ class FaissFlat(Faiss):
 class Gaoya(Contestant):
     """gaoya (Rust), 5 blocks. It takes tokens alone: one, whose hash is the fingerprint."""
 
-    blocks = 5
     has_planted = False
 
     def made(self) -> None:
@@ -337,9 +263,7 @@ class Gaoya(Contestant):
 
         # Its max_distance is exclusive.
         self.index = SimHashStringIndex(
-            hash_size=self.bits,
-            num_blocks=self.blocks,
-            hamming_distance=self.max_distance + 1,
+            hash_size=self.bits, num_blocks=5, hamming_distance=self.max_distance + 1
         ).index
 
     def query(self, fingerprint: int) -> bool:
@@ -347,13 +271,6 @@ class Gaoya(Contestant):
 
     def insert(self, number: int, fingerprint: int) -> None:
         self.index.insert_tokens(number, [f"{fingerprint:x}"])
-
-
-class GaoyaSix(Gaoya):
-    """gaoya with 6 blocks."""
-
-    blocks = 6
-    largest = 1_000_000
 
 
 class AskAllVariants(Contestant):
@@ -394,7 +311,6 @@ class StoreAllVariants(AskAllVariants):
 CLASSIC = {
     "ours": Ours,
     "ours on RocksDB": OursRocksDB,
-    "ours imported": OursImported,
     "redis": OursRedis,
     "redis-cluster": OursRedisCluster,
     "simhash SimhashIndex": SimhashPackage,
@@ -402,18 +318,15 @@ CLASSIC = {
     "faiss MultiHash 2x32, 1 flip": FaissFlips,
     "faiss Flat": FaissFlat,
     "gaoya, 5 blocks": Gaoya,
-    "gaoya, 6 blocks": GaoyaSix,
     "naive: ask for all variants": AskAllVariants,
     "naive: store all variants": StoreAllVariants,
 }
 WIDE = {
     "ours": Ours,
     "ours on RocksDB": OursRocksDB,
-    "ours imported": OursImported,
     "redis": OursRedis,
     "redis-cluster": OursRedisCluster,
     "faiss MultiHash 19x13": FaissMultiHash,
     "faiss MultiHash 12x21, 1 flip": FaissFlips,
-    "faiss IVF": FaissIVF,
     "faiss Flat": FaissFlat,
 }

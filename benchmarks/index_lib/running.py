@@ -29,8 +29,6 @@ class Task(NamedTuple):
     """What one process is to measure.
 
     :param limit_s: of one measured part.
-    :param plan: of our tables: blocks, chosen, bits of a probed prefix and probes, as far as they
-        are given; None where they are chosen.
     :param unrelated_bits: see `fingerprints`.
     """
 
@@ -39,19 +37,12 @@ class Task(NamedTuple):
     sizes: list[int]
     seed: int
     limit_s: float
-    plan: list[int] | None = None
     unrelated_bits: float | None = None
 
 
 def run_child(task: Task) -> None:
     """Print a line of JSON for each size, and one of what the disk holds."""
     bits, max_distance, distances, known = SCHEMES[task.scheme]
-    if task.plan:
-        from scrapy_simhash.index import TablePlan
-
-        blocks, *others = task.plan
-        names = ("chosen", "prefix_bits", "probes")
-        contestants.Ours.plan = TablePlan(bits, blocks, **dict(zip(names, others, strict=False)))
     contestants.Ours.evidence = task.scheme == "wide"
     contestant = known[task.name](bits, max_distance)
     seed, biased = task.seed, task.unrelated_bits
@@ -80,7 +71,6 @@ def run_child(task: Task) -> None:
                 new = fingerprints(numbers.astype(np.uint64), bits, seed, biased)
                 contestant.grow(first, new)
         grown_s = time.perf_counter() - began
-        contestant.ready()
         pages = list(pages_of(wanted - window, wanted))
         result = measured(contestant, pages, task.limit_s)
         size = wanted
@@ -154,13 +144,8 @@ def written_bytes() -> int:
         return 0
 
 
-def child_arguments(task: Task) -> list[str]:
-    """What the script is started with to run one contestant."""
-    return ["--child", json.dumps(task)]
-
-
 def main(text: str) -> None:
-    """Run the contestant that `child_arguments` named."""
+    """Run one contestant; the text is its task as JSON."""
     try:
         run_child(Task(*json.loads(text)))
     except ImportError as error:

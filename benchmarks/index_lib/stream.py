@@ -42,6 +42,11 @@ class Page(NamedTuple):
     evidence: Evidence | None = None
 
 
+def page_key(number: int | str) -> str:
+    """Return a key of the usual length."""
+    return f"https://example.com/articles/{number}/a-title-of-some-length"
+
+
 def mixed(numbers: np.ndarray, seed: int) -> np.ndarray:
     """SplitMix64 (Steele, Lea and Flood, OOPSLA 2014) of each number."""
     with np.errstate(over="ignore"):

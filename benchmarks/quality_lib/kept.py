@@ -8,11 +8,12 @@ are counted apart.
 
 from __future__ import annotations
 
-import gzip
 from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import quote
+
+import common
 
 from quality_lib import output, truth
 from quality_lib.corpus import MUST, NOT_JUDGED
@@ -103,8 +104,7 @@ def record(name: str, doc: Document) -> Record:
     url = f"https://{doc.host or name.replace('_', '-')}/{quote(doc.id)}"
     if doc.page is None:
         return Record(url, text=doc.text)
-    body = doc.page.read_bytes()
-    return Record(url, gzip.decompress(body) if body[:2] == b"\x1f\x8b" else body)
+    return Record(url, common.body_of(doc.page))
 
 
 def outcome(page_set: PageSet, form: str, fates: dict[int, Fate]) -> Outcome:
@@ -148,7 +148,7 @@ def table(outcomes: Sequence[Outcome]) -> str:
     header += [f"lost < {below}" for below in LOST_BELOW]
     header.append(f"of < {HALF} copies across languages")
     rows = [[one.set, *_cells([one])] for one in outcomes]
-    return output.table(header, [*rows, ["all", *_cells(outcomes)]])
+    return common.table(header, [*rows, ["all", *_cells(outcomes)]])
 
 
 def _cells(outcomes: Sequence[Outcome]) -> list[str]:
@@ -177,4 +177,4 @@ def language_table(outcomes: Sequence[Outcome]) -> str:
         for lang, count in sorted(every.items())
         if count >= MIN_PAIRS_OF_A_LANGUAGE
     ]
-    return output.table(["language", "pairs >= 0.8", "both stay", "recall of dropping"], rows)
+    return common.table(["language", "pairs >= 0.8", "both stay", "recall of dropping"], rows)

@@ -7,25 +7,10 @@ from typing import TYPE_CHECKING
 from quality_lib.scoring import wilson
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
     from quality_lib.scoring import Figures
 
 NONE = "-"
 COLUMNS = ("recall", "precision", "F1", "wrong/M", "found", "wrong", "between")
-
-
-def table(header: Sequence[str], rows: Iterable[Sequence[str]], left: int = 1) -> str:
-    """Columns as wide as their widest cell; the first few are aligned to the left."""
-    lines = [list(header), *map(list, rows)]
-    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
-    return "\n".join(
-        "  ".join(
-            cell.ljust(width) if number < left else cell.rjust(width)
-            for number, (cell, width) in enumerate(zip(line, widths, strict=True))
-        ).rstrip()
-        for line in lines
-    )
 
 
 def proportion(successes: int, trials: int, digits: int = 3) -> str:

@@ -9,6 +9,7 @@ from operator import attrgetter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+from common import table
 
 from quality_lib import output, scoring
 from quality_lib.corpus import BETWEEN, MUST
@@ -246,7 +247,7 @@ def summary_table(results: Sequence[Result]) -> str:
         [*r.finder.cells(), *(_missing(r) if r.missing else output.cells(r.figures()))]
         for r in results
     ]
-    return output.table([*HEADER, *output.COLUMNS], rows, left=4)
+    return table([*HEADER, *output.COLUMNS], rows, left=4)
 
 
 def group_table(results: Sequence[Result], what: str) -> str:
@@ -259,7 +260,7 @@ def group_table(results: Sequence[Result], what: str) -> str:
         for finder, groups in found.items()
         if name in groups
     ]
-    return output.table([what, *HEADER, *output.COLUMNS], rows, left=5)
+    return table([what, *HEADER, *output.COLUMNS], rows, left=5)
 
 
 def grade_table(results: Sequence[Result]) -> str:
@@ -274,7 +275,7 @@ def grade_table(results: Sequence[Result]) -> str:
             for name, (some, every) in zip(names, shares, strict=True)
         )
         rows.append([*finder.cells(), *texts])
-    return output.table([*HEADER, *names], rows, left=4)
+    return table([*HEADER, *names], rows, left=4)
 
 
 def _missing(result: Result) -> list[str]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from quality_lib.corpus import BETWEEN, MUST, NOT_JUDGED, WRONG
+from quality_lib.corpus import BETWEEN, MUST, WRONG
 from scrapy_simhash.index.probing import Prober
 
 if TYPE_CHECKING:
@@ -100,24 +100,6 @@ def probed(
             asked[later] = set(zip(probes.tables.tolist(), probes.prefixes.tolist(), strict=True))
         found[at] = not asked[later].isdisjoint(enumerate(plan.prefixes(stored)))
     return found
-
-
-def distance_counts(
-    page_set: PageSet, fingerprints: Sequence[int | None], bits: int
-) -> dict[str, np.ndarray]:
-    """Band → number of judged pairs at each distance."""
-    there = [n for n, fingerprint in enumerate(fingerprints) if fingerprint is not None]
-    bands = (MUST, BETWEEN, WRONG)
-    listed = [bands.index(pair.band) for pair in page_set.listed]
-    # By code + 2: not judged, unlisted, then the listed ones.
-    band_of = np.array([3, 2, *listed], dtype=np.int64)
-    counts = np.zeros((4, bits + 1), dtype=np.int64)
-    codes = page_set.judging[np.ix_(there, there)] - NOT_JUDGED
-    for start, block in distances([fp for fp in fingerprints if fp is not None], bits):
-        later = np.arange(len(block))[:, None] + start < np.arange(len(there))
-        cells = band_of[codes[start : start + len(block)]] * (bits + 1) + block
-        counts += np.bincount(cells[later], minlength=counts.size).reshape(counts.shape)
-    return dict(zip(bands, counts, strict=False))
 
 
 def reported_kinds(page_set: PageSet, pairs: Iterable[Sequence[int]]) -> Counter[Kind]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
 import os
 import sys
 import warnings
@@ -11,6 +10,7 @@ from concurrent.futures import ProcessPoolExecutor
 from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from common import body_of
 from scrapy.http import HtmlResponse
 
 from quality_lib import peers
@@ -102,8 +102,7 @@ def _serve(
 ) -> Row:
     html = None
     if pages and doc.page is not None:
-        body = doc.page.read_bytes()
-        html = decoded(gzip.decompress(body) if body[:2] == b"\x1f\x8b" else body)
+        html = decoded(body_of(doc.page))
     row = Row([], [])
     for scheme in schemes:
         judge = Detector(scheme, min_tokens=least)

@@ -6,9 +6,10 @@ from dataclasses import asdict, dataclass, field
 from statistics import median
 from typing import TYPE_CHECKING, Any
 
+import common
 from lxml import html
 
-from quality_lib import output, truth
+from quality_lib import truth
 from quality_lib.dropping import FORMS, Record, dedupe
 from quality_lib.templates.families import FAMILIES, pages
 
@@ -110,7 +111,7 @@ def table(outcomes: Sequence[Outcome]) -> str:
     every = by_form[FORMS[0]]
     total = ["all", "", "", str(_sum(every, "distinct")), str(_sum(every, "copies"))]
     rows.append(total + [cell for form in FORMS for cell in _cells(by_form[form])])
-    return output.table(header, rows, left=2)
+    return common.table(header, rows, left=2)
 
 
 def _cells(outcomes: Sequence[Outcome]) -> list[str]:
