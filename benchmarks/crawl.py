@@ -37,7 +37,6 @@ from crawl_lib.processes import (
     wait_until_idle,
 )
 from crawl_lib.server import Server, serving
-from index_lib.redis_servers import Servers
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -72,6 +71,8 @@ def main() -> None:
             names.append(name)
     with ExitStack() as stack:
         if REDIS in names:
+            from index_lib.redis_servers import Servers  # the crawls do without the package
+
             folder = stack.enter_context(tempfile.TemporaryDirectory())
             os.environ[REDIS_URL] = stack.enter_context(Servers(folder, masters=0)).url
         server = stack.enter_context(serving([p.body for p in pages], arguments.delay_ms))
