@@ -31,11 +31,7 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "quick"))
 
 # Tests that `make test` runs over both databases. Behind their port nothing depends on which it is:
 # in other tests the one that is not the default belongs to the thorough ring.
-BOTH_DATABASES = {
-    "test_contract.py",
-    "test_damage.py",
-    "test_database.py",
-}
+BOTH_DATABASES = {"test_contract.py", "test_damage.py", "test_database.py"}
 DEFAULT_DATABASE, OTHER_DATABASE = (
     ("leveldb", "rocksdb") if find_spec("plyvel") else ("rocksdb", "leveldb")
 )

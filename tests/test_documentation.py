@@ -112,10 +112,7 @@ def test_reference_lists_every_reason_to_skip():
     reasons = set(re.findall(r'^            "(\w+)": ', source, re.MULTILINE))
     for path in SOURCES:
         reasons |= set(
-            re.findall(
-                r'(?:skipped ?= ?|_lose\(worker, )"(\w+)"',
-                path.read_text(encoding="utf-8"),
-            )
+            re.findall(r'(?:skipped ?= ?|_lose\(worker, )"(\w+)"', path.read_text(encoding="utf-8"))
         )
     assert {
         "no_callback",

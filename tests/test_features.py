@@ -1,12 +1,7 @@
 import pytest
 
 from scrapy_simhash.errors import SchemeError
-from scrapy_simhash.features import (
-    IDF_WEIGHTINGS,
-    IdfTable,
-    idf_table,
-    weighted_features,
-)
+from scrapy_simhash.features import IDF_WEIGHTINGS, IdfTable, idf_table, weighted_features
 
 
 class TestIdf:

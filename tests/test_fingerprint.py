@@ -10,9 +10,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from scrapy_simhash.errors import EmptyText, SchemeError
-from scrapy_simhash.fingerprint import (
-    simhash,
-)
+from scrapy_simhash.fingerprint import simhash
 from tests import oracles
 from tests.samples import ENGLISH
 

@@ -130,13 +130,13 @@ def test_a_hostile_item_does_not_block_a_crawl(tmp_path, workers):
         urls = [site.put("/one", page("ice")), site.put("/two", page("clock"))]
         items = {"/one": [marks, {"id": "slow", "text": slow}], "/two": [marks]}
         crawl = Crawl(
-            requests=urls,
-            spider="tests.crawl.spiders.ItemsSpider",
-            settings={
+            urls,
+            {
                 "SIMHASH_ITEM_FIELDS": ["text"],
                 "SIMHASH_WORKERS": workers,
                 "SIMHASH_TIMEOUT_MS": 3000,
             },
+            spider="tests.crawl.spiders.ItemsSpider",
             arguments={"items": items},
         )
         [result] = run(tmp_path, crawl)

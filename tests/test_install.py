@@ -65,14 +65,12 @@ def test_readme_in_a_fresh_environment_and_project(tmp_path, urls):
         "    custom_settings = {'CONCURRENT_REQUESTS': 1, 'DOWNLOAD_DELAY': 0}\n\n" + method,
         encoding="utf-8",
     )
-
     log = run(python, "-m", "scrapy", "crawl", "pages", "-O", "tagged.jsonl", cwd=project)
     tagged = json_lines(project / "tagged.jsonl")
     assert sorted(item["simhash_kind"] for item in tagged) == ["near-duplicate", "new"]
     assert re.search(r"INFO: \S+ is a copy: \d+ % similar", log)
     assert (project / ".scrapy" / "simhash" / "spiders" / "pages" / "manifest.json").exists()
     assert "<html" in (project / "report.html").read_text(encoding="utf-8")
-
     drop = ("-s", "SIMHASH_ACTION=drop", "-s", "SIMHASH_RESET=1", "-O", "dropped.jsonl")
     log = run(python, "-m", "scrapy", "crawl", "pages", *drop, cwd=project)
     assert "1 near-duplicates (50.0%)" in log

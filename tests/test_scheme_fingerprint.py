@@ -9,9 +9,7 @@ import pytest
 from hypothesis import assume, given
 
 from scrapy_simhash.errors import EmptyText
-from scrapy_simhash.features import (
-    weighted_occurrences,
-)
+from scrapy_simhash.features import weighted_occurrences
 from scrapy_simhash.fingerprint import simhash
 from scrapy_simhash.hashes import token_hashes
 from scrapy_simhash.parts import select_parts

@@ -213,10 +213,10 @@ def test_no_page_forges_a_line_of_the_log(tmp_path):
         odd = site.put("/odd", f"<h1>FORGED{FORGED}</h1>" + page("bees"))
         near, failing = run(
             tmp_path,
-            Crawl(requests=requests, settings=settings, name="near"),
+            Crawl(requests, settings, name="near"),
             Crawl(
-                requests=[odd],
-                settings={**settings, "SIMHASH_EXTRACTOR": "tests.test_security.hostile"},
+                [odd],
+                {**settings, "SIMHASH_EXTRACTOR": "tests.test_security.hostile"},
                 name="failing",
             ),
         )

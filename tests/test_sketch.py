@@ -11,11 +11,7 @@ from hypothesis import strategies as st
 
 from scrapy_simhash.hashes import token_hashes
 from scrapy_simhash.resemblance import shingles
-from scrapy_simhash.sketch import (
-    SHINGLE_TOKENS,
-    estimate_resemblance,
-    sketch,
-)
+from scrapy_simhash.sketch import SHINGLE_TOKENS, estimate_resemblance, sketch
 from tests import oracles
 
 token_lists = st.lists(st.sampled_from("abcdefgh"), max_size=60)

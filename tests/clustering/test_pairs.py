@@ -8,12 +8,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from scrapy_simhash.clustering import pairs as module
-from scrapy_simhash.clustering.pairs import (
-    concatenate,
-    fastest_plan,
-    find_pairs,
-    words_of,
-)
+from scrapy_simhash.clustering.pairs import concatenate, fastest_plan, find_pairs, words_of
 from scrapy_simhash.errors import PlanError, SchemeError
 from scrapy_simhash.index import TablePlan
 

@@ -6,10 +6,7 @@ import re
 import pytest
 
 from scrapy_simhash.index import open_index
-from scrapy_simhash.maintenance.export import (
-    entry_records,
-    near_duplicate_records,
-)
+from scrapy_simhash.maintenance.export import entry_records, near_duplicate_records
 from scrapy_simhash.scheme import Scheme
 
 # How many pages a crawl finds similar depends on the order of its answers.

@@ -315,5 +315,5 @@ def test_standard_input(run_process, folder, packed):
     assert (folder / "out.jsonl").read_bytes() == (folder / "expected.jsonl").read_bytes()
     assert b"records        10" in ran.stdout
     assert {path.name for path in folder.iterdir()} == {
-        *("in.jsonl", "expected.jsonl", "out.jsonl", "verdicts.jsonl"),
+        *("in.jsonl", "expected.jsonl", "out.jsonl", "verdicts.jsonl")
     }

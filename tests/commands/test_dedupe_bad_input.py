@@ -155,10 +155,7 @@ def test_ctrl_c_then_the_same_command(folder, many, run, workers):
 
 @pytest.mark.parametrize(
     "options",
-    [
-        ["-o", "-", "--verdicts", "v"],
-        pytest.param(["-o", "-"], marks=pytest.mark.thorough),
-    ],
+    [["-o", "-", "--verdicts", "v"], pytest.param(["-o", "-"], marks=pytest.mark.thorough)],
 )
 def test_ctrl_c_where_records_go_to_standard_output(folder, many, run, monkeypatch, options):
     commit = Judge.commit

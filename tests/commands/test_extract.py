@@ -41,10 +41,7 @@ def test_what_tells_pages_apart(run, folder, monkeypatch):
         lambda: Settings({"SIMHASH_DISTINCT_BY": ["h1::text", ".sku"]}),
     )
     name = written(folder, PAGE, "page.html")
-    assert extracted(run, name)["distinct"] == {
-        "h1::text": ["Crossings of the strait"],
-        ".sku": [],
-    }
+    assert extracted(run, name)["distinct"] == {"h1::text": ["Crossings of the strait"], ".sku": []}
     ran = run("extract", name)
     assert "  h1::text\n    Crossings of the strait\n" in ran.err
     assert "  .sku  nothing\n" in ran.err

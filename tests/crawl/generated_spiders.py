@@ -425,10 +425,7 @@ class Login(_BaseWalled):
             self.failed.append(response.url)
         else:
             yield FormRequest.from_response(
-                response,
-                callback=self.again,
-                cb_kwargs={"urls": [response.url]},
-                dont_filter=True,
+                response, callback=self.again, cb_kwargs={"urls": [response.url]}, dont_filter=True
             )
 
     async def parse_inline(self, response: Response) -> Any:

@@ -18,16 +18,13 @@ WITHOUT_PROJECT = Forking()
 ADDONS = {"scrapy_simhash.Addon": 500}
 TIMEOUT_S = 300
 # One page after the other, in the order of the requests.
-IN_ORDER = {
-    "CONCURRENT_REQUESTS": 1,
-    "SCHEDULER_MEMORY_QUEUE": "scrapy.squeues.FifoMemoryQueue",
-}
+IN_ORDER = {"CONCURRENT_REQUESTS": 1, "SCHEDULER_MEMORY_QUEUE": "scrapy.squeues.FifoMemoryQueue"}
 # Starting a worker takes as long as a short crawl. Tests of workers set their number; the other tests
 # use none, or the default with CRAWL_WITH_WORKERS=1, as in `make test-thorough`.
 WORKERS = {} if os.environ.get("CRAWL_WITH_WORKERS") else {"SIMHASH_WORKERS": 0}
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class Crawl:
     """A crawl to run.
 
@@ -148,6 +145,15 @@ def run_all(
 def run(directory: Path, *groups: Crawl | list[Crawl], **how: Any) -> list[Result]:
     """Return the results of `run_all`."""
     return run_all(directory, *groups, **how)[0]
+
+
+def crawled(
+    directory: Path, requests: list[Any], settings: dict[str, Any] | None = None, **more: Any
+) -> Result:
+    """Return the result of one crawl; arguments are those of `Crawl`, and the `setup` of `run`."""
+    setup = more.pop("setup", None)
+    [result] = run(directory, Crawl(requests, settings or {}, **more), setup=setup)
+    return result
 
 
 def run_named(directory: Path, crawls: dict[str, Crawl], **how: Any) -> dict[str, Result]:

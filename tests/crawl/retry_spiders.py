@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import signal
 import time
 from functools import partialmethod
 from typing import TYPE_CHECKING, Any
@@ -41,7 +43,7 @@ class ScriptedSpider(PagesSpider):
         It goes on when all of them were judged.
     :param script: what callbacks do, one after the other, whatever their page: ``keep`` (as do all
         further ones), ``raise``, ``spoil`` (a pipeline raises), ``break`` (a middleware raises),
-        ``retry``, ``link to itself``, or a URL, which is asked for past the filter of duplicates.
+        ``kill`` (the process), ``retry``, ``link to itself``, or a URL, which is asked for past the filter of duplicates.
         A word followed by ``, keep`` yields an item, too.
     :param ban: title of the pages whose callback sees that they are none, and asks again.
     """
@@ -93,6 +95,8 @@ class ScriptedSpider(PagesSpider):
         self, response: Response, step: str, item: dict[str, Any]
     ) -> AsyncIterator[Any]:
         what, _, also = step.partition(", ")
+        if what == "kill":
+            os.kill(os.getpid(), signal.SIGKILL)
         if what == "raise":
             raise RuntimeError("this callback fails")
         if what == "retry":
@@ -182,10 +186,7 @@ class RefusingPages(_Refusing):
 
 COMPONENTS = {
     "ITEM_PIPELINES": {f"{__name__}.SpoilingPipeline": 300},
-    "SPIDER_MIDDLEWARES": {
-        f"{__name__}.BreakingMiddleware": 900,
-        f"{__name__}.RefusingPages": 40,
-    },
+    "SPIDER_MIDDLEWARES": {f"{__name__}.BreakingMiddleware": 900, f"{__name__}.RefusingPages": 40},
     "DOWNLOADER_MIDDLEWARES": {f"{__name__}.RefusingDownloads": 300},
 }
 

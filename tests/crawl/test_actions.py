@@ -27,10 +27,8 @@ def results(every_index, site, module_path):
     requests = [site.url(path) for path in ("/mill", "/copy", "/tea", "/tea-copy")]
     site.put("/tea", page("茶园"))
     site.put("/tea-copy", page("茶园", copy=3))
-    crawls = {name: Crawl(requests=requests, settings=s) for name, s in ACTIONS.items()}
-    crawls["errback"] = Crawl(
-        requests=[site.url("/mill"), {"url": site.url("/copy"), "errback": True}]
-    )
+    crawls = {name: Crawl(requests, s) for name, s in ACTIONS.items()}
+    crawls["errback"] = Crawl([site.url("/mill"), {"url": site.url("/copy"), "errback": True}])
     return run_named(module_path, crawls)
 
 

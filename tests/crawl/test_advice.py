@@ -38,17 +38,17 @@ def results(site, module_path):
     found = run(
         module_path,
         Crawl(
-            requests=urls,
-            settings={
+            urls,
+            {
                 "SIMHASH_CONTENT_SELECT": ["article", ".storry"],
                 "SIMHASH_CONTENT_REMOVE": ["//div[@id='adds']", "nav"],
             },
             name="selectors",
         ),
         Crawl(
-            requests=urls,
+            urls,
+            {"SIMHASH_ITEM_FIELDS": ["txt", "text", "empty"]},
             spider="tests.crawl.spiders.ItemsSpider",
-            settings={"SIMHASH_ITEM_FIELDS": ["txt", "text", "empty"]},
             arguments={"items": items},
             name="fields",
         ),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.crawl.harness import Crawl, run
+from tests.crawl.harness import Crawl, crawled, run
 from tests.crawl.pages import ARTICLES, page
 
 DEEP = 100_000
@@ -86,16 +86,13 @@ def result(site, module_path):
     site.put("/first", page("tram", copy=1))
     site.put("/last", page("tram", copy=2))
     paths = ["/first", *(f"/{path}" for path in PAGES), "/huge", "/last"]
-    [result] = run(
+    return crawled(
         module_path,
-        Crawl(
-            requests=[{"url": site.url(path), "callback": "parse_nothing"} for path in paths],
-            # The setup changes the crawl's own process, not the workers.
-            settings={"SIMHASH_ACTION": "tag", "DOWNLOAD_WARNSIZE": 0, "SIMHASH_WORKERS": 0},
-        ),
+        [{"url": site.url(path), "callback": "parse_nothing"} for path in paths],
+        # The setup changes the crawl's own process, not the workers.
+        {"SIMHASH_ACTION": "tag", "DOWNLOAD_WARNSIZE": 0, "SIMHASH_WORKERS": 0},
         setup="tests.crawl.components.make_readability_fail",
     )
-    return result
 
 
 def test_the_crawl_reaches_its_end(result):
@@ -142,12 +139,8 @@ def test_readable_pages_are_judged_whatever_is_wrong_with_them(result):
 def test_a_page_that_cannot_be_decoded_passes(site, tmp_path):
     # A codec of Python that is not for text. Scrapy itself fails with it elsewhere.
     url = site.put("/base64", page("bees"), content_type="text/html; charset=base64")
-    [result] = run(
-        tmp_path,
-        Crawl(
-            requests=[{"url": url, "callback": "parse_nothing"}],
-            settings={"METAREFRESH_ENABLED": False},
-        ),
+    result = crawled(
+        tmp_path, [{"url": url, "callback": "parse_nothing"}], {"METAREFRESH_ENABLED": False}
     )
     assert result.event("/base64")["verdict"] is None
     assert result.stat("errors/fingerprint") == 1
@@ -160,7 +153,7 @@ def test_the_limits_can_be_set(site, tmp_path):
     site.put("/five-words", *PAGES["five-words"][:1])
     size = len(PAGES["five-words"][0])
     crawls = [
-        Crawl(requests=[body], settings=settings, name=name)
+        Crawl([body], settings, name=name)
         for name, settings in {
             "five": {"SIMHASH_MIN_TOKENS": 5},
             "six": {"SIMHASH_MIN_TOKENS": "6"},

@@ -12,7 +12,7 @@ from scrapy_simhash.crawl.settings import SimhashSettings, conflicts, is_enabled
 from scrapy_simhash.crawl.settings_table import CORE
 from scrapy_simhash.errors import SettingsError
 from scrapy_simhash.scheme import PRESETS
-from tests.crawl.harness import ADDONS, Crawl, child_environment, run
+from tests.crawl.harness import ADDONS, child_environment, crawled
 from tests.crawl.pages import page
 
 # Setting → bad values, and the allowed ones in the message.
@@ -131,7 +131,7 @@ def test_commas_of_the_command_line_separate_fields_but_not_selectors(
 def test_a_directory_that_cannot_be_written_names_the_setting(url, tmp_path):
     file = tmp_path / "file"
     file.write_text("not a directory")
-    [result] = run(tmp_path, Crawl(requests=[url], settings={"SIMHASH_DIR": str(file / "index")}))
+    result = crawled(tmp_path, [url], {"SIMHASH_DIR": str(file / "index")})
     assert result.error["type"] == "SettingsError"
     assert result.error["message"].startswith(f"SIMHASH_DIR = {str(file / 'index')!r}: ")
     assert "Not a directory" in result.error["message"]
@@ -221,7 +221,7 @@ def test_each_setting_of_confirmation_is_the_presets_unless_it_is_set(
 def test_components_alone_say_what_is_missing(url, tmp_path, settings, missing):
     middleware = {"scrapy_simhash.crawl.middleware.SimhashSpiderMiddleware": 51}
     settings = {"ADDONS": {}, "SPIDER_MIDDLEWARES": middleware} | settings
-    [result] = run(tmp_path, Crawl(requests=[url], settings=settings))
+    result = crawled(tmp_path, [url], settings)
     assert result.error["type"] == "SettingsError"
     assert missing in result.error["message"]
 

@@ -62,18 +62,18 @@ def results(request, every_index, site, tmp_path_factory):
         settings["DOWNLOAD_HANDLERS"] = reactorless_handlers()
     failing = [f"/{number}-failing" for number in range(len(STYLES))]
     crawls = {
-        name: Crawl(requests=requests, settings=settings | more, arguments={"failing": failing})
+        name: Crawl(requests, settings | more, arguments={"failing": failing})
         for name, more in {
             "drop": {},
             "tag": {"SIMHASH_ACTION": "tag", "SIMHASH_FOLLOW": False},
         }.items()
     }
     crawls["nothing"] = Crawl(
-        requests=[
+        [
             {"url": site.url("/0"), "callback": "parse_nothing"},
             {"url": site.url("/0-copy"), "callback": "parse_nothing"},
         ],
-        settings=settings,
+        settings,
     )
     directory = tmp_path_factory.mktemp("callbacks")
     return run_named(directory, crawls, **REACTORS[request.param])

@@ -9,7 +9,7 @@ from scrapy_simhash import open_index
 from scrapy_simhash.crawl import canonical
 from scrapy_simhash.crawl.canonical import canonical_url, comparable
 from scrapy_simhash.verdict import Verdict
-from tests.crawl.harness import Crawl, run, run_named
+from tests.crawl.harness import Crawl, crawled, run_named
 from tests.crawl.pages import page
 
 PAGE_URL = "http://site/news/story.html"
@@ -95,8 +95,7 @@ def tagged(site, module_path):
         site.put("/base/1/tram", page("tram", copy=5, head='<base href="/">' + link("tram")))
     )
     settings = {"SIMHASH_ACTION": "tag", "SIMHASH_ITEM_TAGS": {"canonical": "canonical"}}
-    [result] = run(module_path / "tagged", Crawl(requests=requests, settings=settings))
-    return result
+    return crawled(module_path / "tagged", requests, settings)
 
 
 @pytest.mark.parametrize("name", FAMILIES)
@@ -142,7 +141,7 @@ def preferring(site, module_path):
         site.put(f"/from{path}", page(("ice", "kite", "tram", "clock")[number]))
     requests = [{"url": site.url(path), "errback": True} for path in STORY]
     crawls = {
-        name: Crawl(requests=requests, settings=settings, arguments={"failing": failing})
+        name: Crawl(requests, settings, arguments={"failing": failing})
         for name, (settings, failing) in PREFERRING.items()
     }
     return run_named(module_path, crawls)

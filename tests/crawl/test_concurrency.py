@@ -1,12 +1,17 @@
 """Many responses at once, several crawlers in one process, several processes on one index."""
 
 import threading
+from dataclasses import replace
+from typing import ClassVar
 
 import pytest
+from scrapy import signals
+from scrapy.exceptions import DontCloseSpider
 
 from scrapy_simhash.index import open_index
-from tests.crawl.harness import Crawl, run
+from tests.crawl.harness import Crawl, crawled, run
 from tests.crawl.pages import page
+from tests.crawl.spiders import PagesSpider
 
 pytestmark = pytest.mark.thorough
 
@@ -36,14 +41,11 @@ def test_of_64_near_duplicates_at_once_exactly_one_is_the_original(
     site_with_family, tmp_path, action
 ):
     urls = [site_with_family.url(f"/{number}") for number in range(FAMILY)]
-    [result] = run(
+    result = crawled(
         tmp_path,
-        Crawl(
-            requests=[{"url": url, "errback": True} for url in urls],
-            settings=AT_ONCE
-            | ({"SIMHASH_FOLLOW": True} if action == "follow" else {"SIMHASH_ACTION": action}),
-            arguments={"at_once": True},
-        ),
+        [{"url": url, "errback": True} for url in urls],
+        AT_ONCE | ({"SIMHASH_FOLLOW": True} if action == "follow" else {"SIMHASH_ACTION": action}),
+        arguments={"at_once": True},
     )
     assert result.finish_reason == "finished"
     assert (result.stat("new"), result.stat("near_duplicate")) == (1, FAMILY - 1)
@@ -66,7 +68,7 @@ def test_of_64_near_duplicates_at_once_exactly_one_is_the_original(
 def two(site, *, names=("one", "two"), together=True, **settings):
     """Crawls of two spiders, over /bees and over its copy."""
     first, second = (
-        Crawl(requests=[site.url("/tea"), site.url(path)], settings=settings, name=name)
+        Crawl([site.url("/tea"), site.url(path)], settings, name=name)
         for name, path in zip(names, ("/bees", "/bees-copy"), strict=True)
     )
     return [[first, second]] if together else [first, second]
@@ -87,10 +89,7 @@ def test_each_spider_has_an_index_of_its_own(site_with_family, tmp_path, togethe
 
 
 @pytest.mark.parametrize("names", [("one", "two"), ("same", "same")])
-@pytest.mark.parametrize(
-    "process",
-    ["AsyncCrawlerProcess", pytest.param("CrawlerProcess", marks=pytest.mark.thorough)],
-)
+@pytest.mark.parametrize("process", ["AsyncCrawlerProcess", "CrawlerProcess"])
 def test_crawlers_of_one_process_share_a_handle(site_with_family, tmp_path, process, names):
     # A second handle would be refused by LevelDB.
     shared = {"SIMHASH_SHARED": True} if names[0] != names[1] else {}
@@ -103,12 +102,38 @@ def test_crawlers_of_one_process_share_a_handle(site_with_family, tmp_path, proc
     assert max(result.stat("index/size") for result in results) == 2
 
 
-@pytest.mark.thorough
+class OutlastingSpider(PagesSpider):
+    """Asks for its second page when the crawl beside it has ended, if it is called "two"."""
+
+    ended: ClassVar[list[str]] = []
+
+    @classmethod
+    def from_crawler(cls, crawler, *args, **kwargs):
+        spider = super().from_crawler(crawler, *args, **kwargs)
+        crawler.signals.connect(spider.ends, signal=signals.engine_stopped)
+        return spider
+
+    def ends(self):
+        self.ended.append(self.name)
+
+    def go_on(self):
+        if self.name == "two" and not self.ended:
+            raise DontCloseSpider
+        super().go_on()
+
+
+def test_a_crawl_goes_on_after_its_neighbour_closed_their_index(site_with_family, tmp_path):
+    [crawls] = two(site_with_family, SIMHASH_SHARED=True)
+    outlasting = [replace(crawl, spider=f"{__name__}.OutlastingSpider") for crawl in crawls]
+    one, other = run(tmp_path, outlasting, setup="tests.crawl.retry_spiders.beat_fast")
+    assert kept([one, other]) == ["/bees"]
+    assert (other.stat("near_duplicate"), other.stat("errors/index")) == (1, 0)
+    assert other.stat("index/size") == 2
+
+
 def test_spider_names_may_be_anything(site_with_family, tmp_path):
     names = ["../out", "a/b", "a%2Fb", "..", ".hidden", "蜘蛛", "with space", "CON:1"]
-    results = run(
-        tmp_path, *(Crawl(requests=[site_with_family.url("/bees")], name=name) for name in names)
-    )
+    results = run(tmp_path, *(Crawl([site_with_family.url("/bees")], name=name) for name in names))
     assert [result.finish_reason for result in results] == ["finished"] * len(names)
     assert [result.stat("new") for result in results] == [1] * len(names)
     directories = list((tmp_path / "simhash" / "spiders").iterdir())

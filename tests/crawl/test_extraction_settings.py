@@ -36,28 +36,17 @@ def results(site, module_path):
     boxes = [site.url(path) for path in ("/first", "/second", "/other")]
     story = {"SIMHASH_CONTENT_SELECT": [".story"]}
     crawls = {
-        "short": Crawl(requests=notices),
-        "selected": Crawl(requests=boxes, settings=story),
-        "command line": Crawl(requests=boxes, settings={"SIMHASH_CONTENT_SELECT": ".story, .none"}),
+        "short": Crawl(notices),
+        "selected": Crawl(boxes, story),
+        "command line": Crawl(boxes, {"SIMHASH_CONTENT_SELECT": ".story, .none"}),
         "removed": Crawl(
-            requests=boxes,
-            settings={
-                "SIMHASH_CONTENT_REMOVE": ["//div[@class='latest']"],
-                "SIMHASH_EXTRACTOR": "text",
-            },
+            boxes,
+            {"SIMHASH_CONTENT_REMOVE": ["//div[@class='latest']"], "SIMHASH_EXTRACTOR": "text"},
         ),
-        "import path": Crawl(
-            requests=boxes, settings={"SIMHASH_EXTRACTOR": "tests.crawl.components.story_of"}
-        ),
-        "raising": Crawl(
-            requests=boxes, settings={"SIMHASH_EXTRACTOR": "tests.crawl.components.no_story"}
-        ),
-        "bytes": Crawl(
-            requests=boxes, settings={"SIMHASH_EXTRACTOR": "tests.crawl.components.story_in_bytes"}
-        ),
-        "exiting": Crawl(
-            requests=boxes, settings={"SIMHASH_EXTRACTOR": "tests.crawl.components.no_way_out"}
-        ),
+        "import path": Crawl(boxes, {"SIMHASH_EXTRACTOR": "tests.crawl.components.story_of"}),
+        "raising": Crawl(boxes, {"SIMHASH_EXTRACTOR": "tests.crawl.components.no_story"}),
+        "bytes": Crawl(boxes, {"SIMHASH_EXTRACTOR": "tests.crawl.components.story_in_bytes"}),
+        "exiting": Crawl(boxes, {"SIMHASH_EXTRACTOR": "tests.crawl.components.no_way_out"}),
     }
     return run_named(module_path, crawls)
 
@@ -113,9 +102,7 @@ def by_preset(site, module_path):
     site.put("/mill-again", page("mill"))
     site.put("/tea", page("茶园"))
     requests = [site.url(path) for path in ("/mill", "/mill-again", "/tea")]
-    crawls = {
-        name: Crawl(requests=requests, settings={"SIMHASH_PRESET": name}) for name in BY_PRESET
-    }
+    crawls = {name: Crawl(requests, {"SIMHASH_PRESET": name}) for name in BY_PRESET}
     return run_named(module_path, crawls)
 
 

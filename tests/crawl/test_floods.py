@@ -31,11 +31,11 @@ def results(site, module_path):
     ]
     again = [banned[0], *[{"url": banned[1], "dont_filter": True} for _ in range(2 * LIMIT)]]
     limit = SETTINGS["ban"]
-    crawls = {name: Crawl(requests=banned, settings=changes) for name, changes in SETTINGS.items()}
+    crawls = {name: Crawl(banned, changes) for name, changes in SETTINGS.items()}
     crawls |= {
-        "mixed": Crawl(requests=mixed, settings=limit),
-        "while": Crawl(requests=a_while, settings=limit),
-        "again": Crawl(requests=again, settings=limit),
+        "mixed": Crawl(mixed, limit),
+        "while": Crawl(a_while, limit),
+        "again": Crawl(again, limit),
     }
     return run_named(module_path, crawls)
 

@@ -12,7 +12,7 @@ import pytest
 from scrapy_simhash.commands.main import main
 from scrapy_simhash.errors import StorageError
 from scrapy_simhash.index import open_index
-from tests.crawl.harness import Crawl, run
+from tests.crawl.harness import Crawl, crawled, run
 from tests.crawl.pages import page
 from tests.crawl.retry_spiders import COMPONENTS
 from tests.crawl.spiders import PagesSpider
@@ -113,7 +113,7 @@ def assert_ended_well(result):
 @pytest.fixture(scope="module", params=FAILING)
 def failed(request, urls, module_path):
     directory = module_path / request.param
-    crawl = Crawl(requests=urls, settings=SETTINGS)
+    crawl = Crawl(urls, SETTINGS)
     [result] = run(directory, crawl, setup=f"{__name__}.{request.param}")
     return request.param, result, directory / "simhash" / "spiders" / "pages"
 
@@ -140,7 +140,7 @@ def test_the_index_holds_what_it_said_that_it_holds(failed, capsys):
 def test_a_later_crawl_drops_nothing_that_was_not_kept(failed, urls, tmp_path):
     _, result, index = failed
     settings = SETTINGS | INCREMENTAL | {"SIMHASH_DIR": str(index.parents[1])}
-    [later] = run(tmp_path, Crawl(requests=urls, settings=settings))
+    later = crawled(tmp_path, urls, settings)
     assert not later.stat("errors/index")
     assert set(kept(result, later)) == set(NAMES)
     assert later.stat("index/size") >= result.stat("index/size")
@@ -151,9 +151,9 @@ def test_retries_without_an_index(site, tmp_path):
         site.put(f"/lost/{number}", page("clock", copy=number or None)) for number in range(4)
     ]
     crawl = Crawl(
-        requests=[original],
+        [original],
+        SETTINGS | COMPONENTS,
         spider="tests.crawl.retry_spiders.ScriptedSpider",
-        settings=SETTINGS | COMPONENTS,
         arguments={"copies": copies, "script": ["raise"] * 2},
     )
     # The copies are dropped; then nothing is written any more, and two pages fail.
@@ -176,9 +176,7 @@ def test_pages_that_no_file_can_take(site, tmp_path):
         {"url": url, "meta": {"simhash_key": url + "x" * FILE_LIMIT_BYTES}} for url in urls["tram"]
     ]
     crawl = Crawl(
-        requests=[*urls["mill"], *large, *urls["bees"]],
-        spider=f"{__name__}.FileLimitSpider",
-        settings=SETTINGS,
+        [*urls["mill"], *large, *urls["bees"]], SETTINGS, spider=f"{__name__}.FileLimitSpider"
     )
     [result] = run(tmp_path, crawl)
     assert_ended_well(result)

@@ -40,7 +40,7 @@ def test_changes_between_two_crawls(site, tmp_path):
     settings = {"SIMHASH_INCREMENTAL": True}
     names = ("mill", "bees", "paper", "clock", "kite", "ice")
     urls = [site.put(f"/{name}", page(name)) for name in names]
-    run(tmp_path, Crawl(requests=urls, settings=settings))
+    run(tmp_path, Crawl(urls, settings))
     make_older(index, 3 * DAY_S)
     # Bees has another text now, paper cannot be found, and boats is new. Nobody knows about the
     # others: the server fails, a page has too few words, and a callback raises.
@@ -52,8 +52,8 @@ def test_changes_between_two_crawls(site, tmp_path):
     urls.append(site.put("/boats", page("茶园")))
     stopped, finished = run(
         tmp_path,
-        Crawl(requests=urls, settings=settings | {"CLOSESPIDER_PAGECOUNT": 1}),
-        Crawl(requests=urls, settings=settings, arguments={"failing": ["/ice"]}),
+        Crawl(urls, settings | {"CLOSESPIDER_PAGECOUNT": 1}),
+        Crawl(urls, settings, arguments={"failing": ["/ice"]}),
     )
     assert (stopped.finish_reason, finished.finish_reason) == ("closespider_pagecount", "finished")
     with opened_source(index) as source:

@@ -28,33 +28,25 @@ def results(site, module_path):
     key = {"simhash_key": "the mill"}
     crawls = {
         "same url": Crawl(
-            requests=[
-                url("/mill"),
-                {"url": url("/mill"), **again},
-                {"url": url("/mill#part"), **again},
-            ],
+            [url("/mill"), {"url": url("/mill"), **again}, {"url": url("/mill#part"), **again}]
         ),
         "own key": Crawl(
-            requests=[
+            [
                 {"url": url("/mill?session=1"), "meta": key},
                 {"url": url("/mill?session=2"), "meta": key},
                 {"url": url("/mill"), "errback": True},
                 {"url": url("/bees"), "meta": key},
-            ],
+            ]
         ),
         "post": Crawl(
-            requests=[
+            [
                 {"url": url("/search"), "method": "POST", "body": "q=1"},
                 {"url": url("/search"), "method": "POST", "body": "q=2", "errback": True},
                 {"url": url("/search"), "method": "POST", "body": "q=1", **again},
                 {"url": url("/search"), "errback": True},
-            ],
+            ]
         ),
-        "copied meta": Crawl(
-            requests=[url("/chain-1")],
-            settings=TAG,
-            arguments={"copies_meta": True},
-        ),
+        "copied meta": Crawl([url("/chain-1")], TAG, arguments={"copies_meta": True}),
     }
     return run_named(module_path, crawls)
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from scrapy_simhash import open_index
-from tests.crawl.harness import Crawl, run
+from tests.crawl.harness import Crawl, crawled, run
 from tests.crawl.pages import ARTICLES, page
 from tests.index.backends import small_tables
 
@@ -33,7 +33,7 @@ def urls(site):
 
 @pytest.fixture(scope="module")
 def made(urls, module_path) -> Path:
-    [result] = run(module_path, Crawl(requests=urls))
+    result = crawled(module_path, urls)
     assert result.stat("index/size") == 1
     return module_path / "simhash"
 
@@ -46,7 +46,7 @@ def index(made, tmp_path) -> Path:
 
 
 def crawl(urls, **settings) -> Crawl:
-    return Crawl(requests=urls, settings=settings)
+    return Crawl(urls, settings)
 
 
 def contents(directory: Path) -> dict[str, bytes]:
@@ -69,8 +69,8 @@ def assert_without_plugin(result: Result, directory: Path, remedy: str) -> None:
 
 def test_a_second_process_is_refused_a_locked_index(urls, index, tmp_path):
     of_start = Crawl(
-        requests=urls,
-        settings={"SIMHASH_ITEM_FIELDS": ["text"]} | TAG,
+        urls,
+        {"SIMHASH_ITEM_FIELDS": ["text"]} | TAG,
         arguments={"at_once": True, "start_items": [{"text": ARTICLES["ice"][1]}]},
     )
     with open_index(f"leveldb:{index}"):
@@ -82,7 +82,7 @@ def test_a_second_process_is_refused_a_locked_index(urls, index, tmp_path):
         assert len(items.items) == 3
         assert not [name for item in items.items for name in item if name.startswith("simhash")]
         assert contents(index) == before
-    [after] = run(tmp_path, Crawl(requests=urls))
+    after = crawled(tmp_path, urls)
     assert after.event("/mill")["verdict"]["kind"] == "unchanged"
 
 
@@ -115,9 +115,7 @@ DAMAGES: dict[str, Callable[[Path], None]] = {
 def test_a_corrupt_index_is_set_aside_as_it_is(urls, index, tmp_path, damage):
     DAMAGES[damage](index)
     before = contents(index)
-    first, second = run(
-        tmp_path, Crawl(requests=urls, settings={"SIMHASH_INCREMENTAL": True}), Crawl(requests=urls)
-    )
+    first, second = run(tmp_path, Crawl(urls, {"SIMHASH_INCREMENTAL": True}), Crawl(urls))
     for result, kind in ((first, "new"), (second, "unchanged")):
         assert (result.finish_reason, result.seen()) == ("finished", ["/mill"])
         assert result.event("/mill")["verdict"]["kind"] == kind
@@ -131,14 +129,23 @@ def test_a_corrupt_index_is_set_aside_as_it_is(urls, index, tmp_path, damage):
     assert not second.lines("WARNING")
 
 
-@pytest.mark.parametrize("settings", [{}, {"SIMHASH_RESET": True}], ids=["plain", "reset"])
-def test_a_directory_with_other_files_is_refused(urls, tmp_path, settings):
-    foreign = tmp_path / "simhash" / "spiders" / "pages"
+@pytest.mark.parametrize(
+    ("folder", "settings"),
+    [
+        ("spiders", {}),
+        ("spiders", {"SIMHASH_RESET": True}),
+        ("spider-items", {"SIMHASH_ITEM_FIELDS": ["text"]}),
+    ],
+)
+def test_a_directory_with_other_files_is_refused(urls, tmp_path, folder, settings):
+    foreign = tmp_path / "simhash" / folder / "pages"
     foreign.mkdir(parents=True)
     (foreign / "thesis.txt").write_text("three years of work")
-    [result] = run(tmp_path, crawl(urls, **settings))
+    result, after = run(tmp_path, crawl(urls, **settings), crawl(urls, SIMHASH_RESET=True))
     assert_without_plugin(result, foreign, "another directory")
     assert contents(foreign) == {"thesis.txt": b"three years of work"}
+    # An index that the first crawl had opened beside it could not be deleted if it still had it.
+    assert after.stat("index/size") == (folder == "spider-items")
 
 
 def test_an_index_that_fails_during_the_crawl_lets_pages_pass(urls, index, tmp_path):
@@ -149,7 +156,7 @@ def test_an_index_that_fails_during_the_crawl_lets_pages_pass(urls, index, tmp_p
     assert len(entries) == 1
     database.put(entries[0], b"garbage")
     database.close()
-    [result] = run(tmp_path, Crawl(requests=urls))
+    result = crawled(tmp_path, urls)
     assert result.finish_reason == "finished"
     assert result.seen() == ["/mill", "/copy"]
     assert result.stat("errors/index") == 2

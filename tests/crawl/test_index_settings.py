@@ -20,7 +20,7 @@ def manifest(tmp_path):
 
 
 def crawl(urls, **settings):
-    return Crawl(requests=urls, settings=settings, name="settings")
+    return Crawl(urls, settings, name="settings")
 
 
 @pytest.mark.parametrize("kind", DATABASE_KINDS)

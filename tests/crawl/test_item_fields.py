@@ -25,9 +25,9 @@ def item(name: str, copy: int | None = None, **more: Any) -> dict[str, Any]:
 def crawl(site, items, settings, **arguments):
     """Return a crawl over different pages that yields the given items."""
     return Crawl(
-        requests=[site.url(path) for path in items],
+        [site.url(path) for path in items],
+        settings,
         spider="tests.crawl.spiders.ItemsSpider",
-        settings=settings,
         arguments={"items": items},
         **arguments,
     )

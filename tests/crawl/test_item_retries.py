@@ -21,10 +21,7 @@ if TYPE_CHECKING:
 
     from scrapy.http import Response
 
-SETTINGS = {
-    "SIMHASH_ITEM_FIELDS": ["text"],
-    "ITEM_PIPELINES": {f"{__name__}.LatePipeline": 300},
-}
+SETTINGS = {"SIMHASH_ITEM_FIELDS": ["text"], "ITEM_PIPELINES": {f"{__name__}.LatePipeline": 300}}
 
 TIMEOUT_S = 60
 
@@ -93,9 +90,9 @@ def results(every_index, site, module_path):
     }
     crawls = {
         name: Crawl(
-            requests=[site.url(path) for path in items],
+            [site.url(path) for path in items],
+            SETTINGS | settings,
             spider=f"{__name__}.LateItemsSpider",
-            settings=SETTINGS | settings,
             arguments={"items": items},
         )
         for name, settings in {

@@ -18,21 +18,16 @@ def results(site, module_path):
     site.put("/short", page("bees")[:200])
     urls = [site.url(path) for path in ("/mill", "/copy", "/short")]
     crawls = {
-        name: Crawl(requests=urls, settings=TAG, arguments={"item_type": name})
+        name: Crawl(urls, TAG, arguments={"item_type": name})
         for name in (*TYPES, *UNDECLARED, "plain object")
     }
-    crawls["renamed"] = Crawl(requests=urls, settings=TAG | {"SIMHASH_ITEM_TAGS": RENAMED})
+    crawls["renamed"] = Crawl(urls, TAG | {"SIMHASH_ITEM_TAGS": RENAMED})
     crawls["none"] = Crawl(
-        requests=urls,
-        settings=TAG | {"SIMHASH_ITEM_TAGS": {}},
-        arguments={"item_type": "bare item"},
+        urls, TAG | {"SIMHASH_ITEM_TAGS": {}}, arguments={"item_type": "bare item"}
     )
-    crawls["start"] = Crawl(
-        requests=urls, arguments={"start_items": [{"url": "made up"}]}, settings=TAG
-    )
+    crawls["start"] = Crawl(urls, TAG, arguments={"start_items": [{"url": "made up"}]})
     crawls["replaced"] = Crawl(
-        requests=urls,
-        settings=TAG | {"ITEM_PIPELINES": {"tests.crawl.components.StrictPipeline": 40}},
+        urls, TAG | {"ITEM_PIPELINES": {"tests.crawl.components.StrictPipeline": 40}}
     )
     return run_named(module_path, crawls)
 

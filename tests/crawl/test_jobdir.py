@@ -90,10 +90,10 @@ def start(site):
 
 def crawl(start, directory, *, name="pages", pause_after=0, **settings):
     return Crawl(
-        requests=[start],
+        [start],
+        {"JOBDIR": str(directory / "job"), "SIMHASH_WORKERS": 0} | settings,
         spider=f"{SPIDERS}.JobSpider",
         name=name,
-        settings={"JOBDIR": str(directory / "job"), "SIMHASH_WORKERS": 0} | settings,
         arguments={"pause_after": pause_after},
     )
 
@@ -173,9 +173,9 @@ def test_copies_that_are_held_when_a_crawl_is_paused(site, tmp_path, script, res
     ]
     arguments = {"copies": copies, "script": script[:1], "pauses": True}
     paused = Crawl(
-        requests=[original],
+        [original],
+        ONE_BY_ONE | {"JOBDIR": str(tmp_path / "job"), "SIMHASH_WORKERS": 0},
         spider=f"{SPIDERS}.PausedSpider",
-        settings=ONE_BY_ONE | {"JOBDIR": str(tmp_path / "job"), "SIMHASH_WORKERS": 0},
         arguments=arguments,
     )
     [first] = run(tmp_path, paused)
@@ -195,9 +195,8 @@ def test_items_that_were_dropped_when_a_crawl_is_paused(site, tmp_path, incremen
     texts = [f"{ARTICLES['mill'][1]} {number}" for number in range(2)]
     items = {"/one": [{"text": texts[0], "fails": True}], "/two": [{"text": texts[1]}]}
     paused = Crawl(
-        requests=[site.put("/one", page("tram")), site.put("/two", page("bees"))],
-        spider="tests.crawl.spiders.ItemsSpider",
-        settings=ONE_BY_ONE
+        [site.put("/one", page("tram")), site.put("/two", page("bees"))],
+        ONE_BY_ONE
         | {
             "JOBDIR": str(tmp_path / "job"),
             "ITEM_PIPELINES": {f"{SPIDERS}.PausingPipeline": 300},
@@ -205,6 +204,7 @@ def test_items_that_were_dropped_when_a_crawl_is_paused(site, tmp_path, incremen
             "SIMHASH_INCREMENTAL": incremental,
             "SIMHASH_WORKERS": 0,
         },
+        spider="tests.crawl.spiders.ItemsSpider",
         arguments={"items": items, "at_once": True},
     )
     [first] = run(tmp_path, paused)

@@ -25,15 +25,13 @@ def crawls(site, module_path):
     classic = {"SIMHASH_PRESET": "classic", "SIMHASH_MAX_DISTANCE": 4}
     found = run(
         module_path,
-        Crawl(requests=requests, name="first"),
-        Crawl(requests=requests, settings={"SIMHASH_DEBUG": True}, name="debug"),
-        Crawl(requests=requests[:1], settings=classic, name="classic"),
+        Crawl(requests, name="first"),
+        Crawl(requests, {"SIMHASH_DEBUG": True}, name="debug"),
+        Crawl(requests[:1], classic, name="classic"),
     )
     site.put("/changed", page("kite"))
     found += run(
-        module_path,
-        Crawl(requests=requests, name="first"),
-        Crawl(requests=[site.url("/none")], name="nothing"),
+        module_path, Crawl(requests, name="first"), Crawl([site.url("/none")], name="nothing")
     )
     return dict(zip(("first", "debug", "classic", "second", "nothing"), found, strict=True))
 

@@ -94,10 +94,7 @@ def test_an_index_that_is_in_use_stays_where_it_is(opened, warnings, aside):
 
 
 @pytest.mark.parametrize(
-    ("options", "said"),
-    [
-        ({"max_distance": 9}, "distance that the index was made for"),
-    ],
+    ("options", "said"), [({"max_distance": 9}, "distance that the index was made for")]
 )
 def test_an_index_with_other_tables_is_used_as_it_is(opened, warnings, aside, options, said):
     opened().close()

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.crawl.harness import Crawl, run
+from tests.crawl.harness import Crawl, crawled, run
 from tests.crawl.pages import page
 from tests.crawl.site import Answer
 
@@ -28,7 +28,7 @@ def test_a_page_that_its_server_does_not_send_again_is_unchanged(site, tmp_path)
         "HTTPCACHE_DIR": str(tmp_path / "cache"),
         "SIMHASH_INCREMENTAL": True,
     }
-    crawl = Crawl(requests=[url], settings=settings | TAG)
+    crawl = Crawl([url], settings | TAG)
     _, second = run(tmp_path, crawl, crawl)
     assert second.stats["httpcache/revalidate"] == 1
     assert second.event("/etag")["verdict"]["kind"] == "unchanged"
@@ -37,10 +37,7 @@ def test_a_page_that_its_server_does_not_send_again_is_unchanged(site, tmp_path)
 def test_a_middleware_may_handle_what_a_callback_raises(site, urls, tmp_path):
     # Its item stays; but the callback failed, so the page's copy is requested.
     settings = {"SPIDER_MIDDLEWARES": {f"{COMPONENTS}.ForgivingMiddleware": 900}}
-    [result] = run(
-        tmp_path,
-        Crawl(requests=urls[:2], settings=settings, arguments={"failing": ["/mill"]}),
-    )
+    result = crawled(tmp_path, urls[:2], settings, arguments={"failing": ["/mill"]})
     assert [item.get("forgiven") for item in result.items] == [True, None]
     assert result.seen() == ["/mill", "/copy"]
     assert result.stat("index/size") == 1
@@ -50,8 +47,8 @@ def test_a_page_that_another_middleware_refuses_is_not_stored(site, urls, tmp_pa
     settings = {"SPIDER_MIDDLEWARES": {f"{COMPONENTS}.RefusingMiddleware": 900}}
     refused, copies = run(
         tmp_path,
-        Crawl(requests=[{"url": urls[0], "errback": True}], settings=settings),
-        Crawl(requests=urls[1:2], settings={"SIMHASH_INCREMENTAL": True}),
+        Crawl([{"url": urls[0], "errback": True}], settings),
+        Crawl(urls[1:2], {"SIMHASH_INCREMENTAL": True}),
     )
     assert refused.seen() == []
     assert copies.seen() == ["/copy"]
@@ -59,19 +56,14 @@ def test_a_page_that_another_middleware_refuses_is_not_stored(site, urls, tmp_pa
 
 def test_items_that_a_later_middleware_drops_leave_their_page_handled(urls, tmp_path):
     settings = {"SPIDER_MIDDLEWARES": {f"{COMPONENTS}.SwallowingMiddleware": 10}}
-    [result] = run(tmp_path, Crawl(requests=urls, settings=settings))
+    result = crawled(tmp_path, urls, settings)
     assert result.items == []
     assert result.stat("index/size") == 2
 
 
 def test_the_same_object_may_be_yielded_again(site, urls, tmp_path):
-    [result] = run(
-        tmp_path,
-        Crawl(
-            requests=urls[::2],
-            settings={"SIMHASH_ACTION": "tag"},
-            spider="tests.crawl.spiders.SameItemSpider",
-        ),
+    result = crawled(
+        tmp_path, urls[::2], {"SIMHASH_ACTION": "tag"}, spider="tests.crawl.spiders.SameItemSpider"
     )
     assert [item["simhash_kind"] for item in result.items] == ["new"] * 4
     assert result.stat("index/size") == 2

@@ -23,11 +23,7 @@ ONCE = {
     "flood": {"SIMHASH_CLUSTER_LIMIT": 1},
     "canonical": {"SIMHASH_PREFER_CANONICAL": True},
 }
-TWICE = {
-    "incremental": INCREMENTAL,
-    "incremental, tag": INCREMENTAL | TAG,
-    "not incremental": {},
-}
+TWICE = {"incremental": INCREMENTAL, "incremental, tag": INCREMENTAL | TAG, "not incremental": {}}
 MODES = {**ONCE, **TWICE}
 REPORTED = ("flood", "incremental")
 
@@ -52,8 +48,8 @@ def results(site, module_path):
     requests.append({"url": site.url("/bees"), "errback": True, "dont_filter": True})
     crawls = {
         name: Crawl(
-            requests=requests,
-            settings=settings
+            requests,
+            settings
             | IN_ORDER
             | ({"SIMHASH_REPORT": str(module_path / f"{name}.html")} if name in REPORTED else {}),
         )

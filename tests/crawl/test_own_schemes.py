@@ -7,7 +7,7 @@ from scrapy.settings import Settings
 
 from scrapy_simhash.crawl.settings import SimhashSettings
 from scrapy_simhash.scheme import Scheme
-from tests.crawl.harness import Crawl, run
+from tests.crawl.harness import crawled
 from tests.crawl.pages import page
 
 OWN = Scheme(bits=64, parts=("title", "first-sentences", "longest-sentences"), top=30)
@@ -39,12 +39,10 @@ def toml(tmp_path):
 @pytest.mark.parametrize("workers", [pytest.param(0, marks=pytest.mark.thorough), 1])
 def test_workers_and_the_index_get_the_scheme(pages, tmp_path, toml, workers):
     settings = {"SIMHASH_PRESET": toml, "SIMHASH_WORKERS": workers, "SIMHASH_ACTION": "tag"}
-    [result] = run(
+    result = crawled(
         tmp_path,
-        Crawl(
-            requests=[pages.url(path) for path in ("/a", "/b", "/a-copy")],
-            settings=settings | {"CONCURRENT_REQUESTS": 1},
-        ),
+        [pages.url(path) for path in ("/a", "/b", "/a-copy")],
+        settings | {"CONCURRENT_REQUESTS": 1},
     )
     assert (result.error, result.stat("checked"), result.stat("near_duplicate")) == (None, 3, 1)
     assert result.lines("scheme " + OWN.id)

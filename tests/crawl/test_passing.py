@@ -72,7 +72,7 @@ def results(site, module_path):
     url = site.url
     crawls = {
         "kinds": Crawl(
-            requests=[
+            [
                 url("/page"),
                 {"url": url("/opted-out"), "meta": {"dont_simhash": True}},
                 {"url": url("/opted-out-again"), "meta": {"dont_simhash": True}},
@@ -83,20 +83,18 @@ def results(site, module_path):
                 url("/copy"),
             ]
         ),
-        "robots": Crawl(
-            requests=[url("/page"), url("/private")], settings={"ROBOTSTXT_OBEY": True}
-        ),
+        "robots": Crawl([url("/page"), url("/private")], {"ROBOTSTXT_OBEY": True}),
         "files": Crawl(
-            requests=[url("/page")],
-            spider=f"{__name__}.FilesSpider",
-            settings={
+            [url("/page")],
+            {
                 "ITEM_PIPELINES": {"scrapy.pipelines.files.FilesPipeline": 300},
                 "FILES_STORE": str(module_path / "files"),
             },
+            spider=f"{__name__}.FilesSpider",
             arguments={"files": [url("/file.html")]},
         ),
         "inline": Crawl(
-            requests=[url("/page"), url("/copy")],
+            [url("/page"), url("/copy")],
             spider=f"{__name__}.InlineSpider",
             arguments={"side": url("/side"), "no_callback": url("/no-callback")},
         ),

@@ -18,7 +18,7 @@ from scrapy_simhash.index.redis import open_redis_index
 from scrapy_simhash.index.redis.layout import state_key
 from tests.crawl.generated_spiders import page as generated_page
 from tests.crawl.generated_spiders import prose
-from tests.crawl.harness import Crawl, child_environment, run
+from tests.crawl.harness import Crawl, child_environment, crawled, run
 from tests.index.redis_proxy import RedisProxy
 from tests.index.redis_servers import RedisServer, free_port, needs_redis
 
@@ -79,10 +79,7 @@ class TestSettings:
             ({"REDIS_HOST": "queue", "REDIS_DB": 3}, "redis://queue:6379/3"),
             ({"REDIS_HOST": "::1"}, "redis://[::1]:6379/0"),
             ({"REDIS_HOST": "[::1]"}, "redis://[::1]:6379/0"),
-            (
-                {"REDIS_URL": "redis://queue", "SIMHASH_REDIS_URL": "redis://index"},
-                "redis://index",
-            ),
+            ({"REDIS_URL": "redis://queue", "SIMHASH_REDIS_URL": "redis://index"}, "redis://index"),
         ],
     )
     def test_the_server_of_the_queue_serves_if_no_other_is_named(self, given, url):
@@ -117,7 +114,7 @@ def test_a_crawl_and_the_next(site, tmp_path, redis_server, name):
     first, again, incremental = run(
         tmp_path,
         *(
-            Crawl(requests=[*copies, other], settings=how | changes)
+            Crawl([*copies, other], how | changes)
             for changes in ({}, {}, {"SIMHASH_INCREMENTAL": True})
         ),
     )
@@ -138,21 +135,16 @@ def test_a_crawl_and_the_next(site, tmp_path, redis_server, name):
 def test_items_have_an_index_of_their_own(site, tmp_path, redis_server, name):
     urls = [site.put(f"/item/{number}", story(number)) for number in range(2)]
     urls.append(site.put("/item/copy", story(0)))
-    [crawl] = run(
+    crawl = crawled(
         tmp_path,
-        Crawl(
-            requests=urls,
-            spider="tests.crawl.spiders.ItemsSpider",
-            arguments={
-                "items": {
-                    f"/item/{path}": [{"text": story(n)}]
-                    for path, n in ((0, 0), (1, 1), ("copy", 0))
-                }
-            },
-            settings=settings(
-                redis_server.url, name, SIMHASH_ITEM_FIELDS=["text"], SIMHASH_PAGES=False
-            ),
-        ),
+        urls,
+        settings(redis_server.url, name, SIMHASH_ITEM_FIELDS=["text"], SIMHASH_PAGES=False),
+        spider="tests.crawl.spiders.ItemsSpider",
+        arguments={
+            "items": {
+                f"/item/{path}": [{"text": story(n)}] for path, n in ((0, 0), (1, 1), ("copy", 0))
+            }
+        },
     )
     assert len(crawl.items) == 2
     assert crawl.stat("item/dropped") == 1
@@ -166,10 +158,7 @@ def test_a_crawl_of_one_page_waits_for_few_answers(site, tmp_path, own_server):
     """
     proxy = RedisProxy(own_server.ports[0], delay_s=0.005)
     try:
-        [crawl] = run(
-            tmp_path,
-            Crawl(requests=[site.put("/one", story(1))], settings=settings(proxy.url, "few")),
-        )
+        crawl = crawled(tmp_path, [site.put("/one", story(1))], settings(proxy.url, "few"))
     finally:
         proxy.close()
     assert (len(crawl.items), crawl.stat("index/size")) == (1, 1)
@@ -180,12 +169,10 @@ def test_a_history_that_cannot_be_written_is_an_error_that_is_counted(site, tmp_
     redis = pytest.importorskip("redis")
     with redis.Redis(port=own_server.ports[0]) as client:
         client.set(state_key("broken", "notes"), "something else")
-    [crawl] = run(
+    crawl = crawled(
         tmp_path,
-        Crawl(
-            requests=[site.put("/kept", story(1)), site.put("/kept/copy", story(1))],
-            settings=settings(own_server.url, "broken"),
-        ),
+        [site.put("/kept", story(1)), site.put("/kept/copy", story(1))],
+        settings(own_server.url, "broken"),
     )
     assert (crawl.finish_reason, len(crawl.items)) == ("finished", 1)
     assert (crawl.stat("errors/history"), crawl.stat("index/size")) == (1, 1)
@@ -196,17 +183,15 @@ def test_one_crawl_in_two_processes(site, tmp_path, redis_server, name):
     """What one process has seen counts for the other, if both name the crawl."""
     one, other = (site.put(path, story(7)) for path in ("/a", "/b"))
     how = settings(redis_server.url, name, SIMHASH_REDIS_CRAWL="monday")
-    [first] = run(tmp_path / "1", Crawl(requests=[one], settings=how))
-    [second] = run(tmp_path / "2", Crawl(requests=[other], settings=how))
+    first = crawled(tmp_path / "1", [one], how)
+    second = crawled(tmp_path / "2", [other], how)
     tuesday = how | {"SIMHASH_REDIS_CRAWL": "tuesday"}
-    [third] = run(tmp_path / "3", Crawl(requests=[other], settings=tuesday))
+    third = crawled(tmp_path / "3", [other], tuesday)
     assert [len(crawl.items) for crawl in (first, second, third)] == [1, 0, 1]
     differing = tuesday | {"SIMHASH_MIN_RESEMBLANCE": 0.9}
     classic = how | {"SIMHASH_PRESET": "classic", "SIMHASH_INCREMENTAL": True}
     apart, *others = run(
-        tmp_path / "4",
-        Crawl(requests=[other], settings=differing),
-        *[Crawl(requests=[one, other], settings=classic)] * 2,
+        tmp_path / "4", Crawl([other], differing), *[Crawl([one, other], classic)] * 2
     )
     # A changed setting ends in no empty feed.
     assert (apart.finish_reason, len(apart.items)) == ("finished", 1)
@@ -219,13 +204,7 @@ def test_one_crawl_in_two_processes(site, tmp_path, redis_server, name):
 def test_a_server_that_cannot_be_reached_at_the_start(site, tmp_path):
     url = site.put("/start", story(3))
     away = f"redis://:{SECRET}@127.0.0.1:{free_port()}/0"
-    [crawl] = run(
-        tmp_path,
-        Crawl(
-            requests=[url, site.put("/start/copy", story(3))],
-            settings=settings(away, "x"),
-        ),
-    )
+    crawl = crawled(tmp_path, [url, site.put("/start/copy", story(3))], settings(away, "x"))
     assert SECRET not in crawl.log
     assert "cannot be reached" in crawl.log
     assert crawl.finish_reason == "finished"
@@ -234,12 +213,10 @@ def test_a_server_that_cannot_be_reached_at_the_start(site, tmp_path):
 
 
 def test_a_server_that_goes_away_while_the_index_is_opened(site, tmp_path, redis_server, name):
-    [crawl] = run(
+    crawl = crawled(
         tmp_path,
-        Crawl(
-            requests=[site.put("/opened", story(3))],
-            settings=settings(redis_server.url, name),
-        ),
+        [site.put("/opened", story(3))],
+        settings(redis_server.url, name),
         setup="tests.crawl.redis_spiders.lose_the_server",
     )
     assert crawl.stat("errors/index") == 1
@@ -262,12 +239,8 @@ def test_a_server_that_goes_away(site, tmp_path, own_server):
     after = [site.put(f"/after/{number}", story(5)) for number in range(3)]
     site.answer = stopping
     try:
-        [crawl] = run(
-            tmp_path,
-            Crawl(
-                requests=[*before, *after],
-                settings=settings(own_server.url, "away", SIMHASH_REDIS_LEASE_S=2),
-            ),
+        crawl = crawled(
+            tmp_path, [*before, *after], settings(own_server.url, "away", SIMHASH_REDIS_LEASE_S=2)
         )
     finally:
         del site.answer
@@ -295,12 +268,10 @@ def test_a_server_that_comes_back(site, tmp_path, own_server):
 
     site.answer = restarting
     try:
-        [crawl] = run(
+        crawl = crawled(
             tmp_path,
-            Crawl(
-                requests=[*urls, *copies, site.put("/last", story(2))],
-                settings=settings(own_server.url, "back"),
-            ),
+            [*urls, *copies, site.put("/last", story(2))],
+            settings(own_server.url, "back"),
         )
     finally:
         del site.answer
@@ -315,14 +286,12 @@ def test_a_page_that_no_callback_gets_stands_in_nobodys_way(site, tmp_path, redi
     """The index judges a page before it is known that the spider downloads it by itself."""
     start = site.put("/inline/start", story(8))
     inline, copy = (site.put(path, story(9)) for path in ("/inline/a", "/inline/b"))
-    [crawl] = run(
+    crawl = crawled(
         tmp_path,
-        Crawl(
-            requests=[start, copy],
-            spider="tests.crawl.redis_spiders.InlineSpider",
-            arguments={"inline": inline},
-            settings=settings(redis_server.url, name),
-        ),
+        [start, copy],
+        settings(redis_server.url, name),
+        spider="tests.crawl.redis_spiders.InlineSpider",
+        arguments={"inline": inline},
     )
     assert crawl.seen() == ["/inline/start", "/inline/b"]
     with open_redis_index(redis_server.url, name) as index:
@@ -335,14 +304,12 @@ def test_the_event_loop_does_not_wait_for_a_slow_server(site, tmp_path, own_serv
     urls = [site.put(f"/slow/{number}", story(number)) for number in range(20)]
     delayed = RedisProxy(own_server.ports[0], delay_s=0.05)
     try:
-        [crawl] = run(
+        crawl = crawled(
             tmp_path,
-            Crawl(
-                requests=urls,
-                spider="tests.crawl.redis_spiders.ThreadsSpider",
-                arguments={"at_once": True},
-                settings=settings(delayed.url, "slow"),
-            ),
+            urls,
+            settings(delayed.url, "slow"),
+            spider="tests.crawl.redis_spiders.ThreadsSpider",
+            arguments={"at_once": True},
         )
     finally:
         delayed.close()

@@ -10,7 +10,7 @@ from lxml import html
 
 from scrapy_simhash.index.offline import read_manifest
 from scrapy_simhash.index.texts import opened_texts
-from tests.crawl.harness import Crawl, run, run_named
+from tests.crawl.harness import Crawl, crawled, run, run_named
 from tests.crawl.pages import page
 
 
@@ -31,8 +31,8 @@ PATHS = ["/mill", "/mill-copy", "/bees", "/failing", "/short"]
 def results(pages, module_path):
     def crawl(name, **settings):
         return Crawl(
-            requests=[pages.url(path) for path in PATHS],
-            settings={"SIMHASH_DIR": str(module_path / name), "CONCURRENT_REQUESTS": 1} | settings,
+            [pages.url(path) for path in PATHS],
+            {"SIMHASH_DIR": str(module_path / name), "CONCURRENT_REQUESTS": 1} | settings,
             arguments={"failing": ["/failing"]},
         )
 
@@ -95,16 +95,11 @@ def test_the_report_of_a_crawl(results, module_path):
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full")
 def test_a_report_that_cannot_be_written_is_an_error_in_the_log(pages, tmp_path):
-    [result] = run(
+    result = crawled(
         tmp_path,
-        Crawl(
-            requests=[pages.url("/mill")],
-            settings={
-                "SIMHASH_DIR": str(tmp_path / "index"),
-                "SIMHASH_REPORT": "/dev/full",
-            },
-            name="long",
-        ),
+        [pages.url("/mill")],
+        {"SIMHASH_DIR": str(tmp_path / "index"), "SIMHASH_REPORT": "/dev/full"},
+        name="long",
     )
     assert result.stats["simhash/errors/report"] == 1
     assert "the report /dev/full was not written: [Errno 28] No space left" in result.log
@@ -131,14 +126,10 @@ def test_after_a_pause_the_counts_are_those_since_then(site, tmp_path):
     path, told = tmp_path / "job.html", []
     for pause_after in (2, 0):
         crawl = Crawl(
-            requests=[start],
+            [start],
+            {"JOBDIR": str(tmp_path / "job"), "SIMHASH_WORKERS": 0, "CONCURRENT_REQUESTS": 1},
             spider="tests.crawl.job_spiders.JobSpider",
             name="job",
-            settings={
-                "JOBDIR": str(tmp_path / "job"),
-                "SIMHASH_WORKERS": 0,
-                "CONCURRENT_REQUESTS": 1,
-            },
             arguments={"pause_after": pause_after},
         )
         result, text = reported(crawl, path, tmp_path)
@@ -157,9 +148,7 @@ def test_secrets_of_urls_stand_neither_in_the_report_nor_in_the_log(pages, tmp_p
         pages.put(f"/private?n={number}&PHPSESSID={secret}{number}", page("mill", copy=number))
     urls = [pages.url(f"/private?n={number}&PHPSESSID={secret}{number}") for number in range(3)]
     path = tmp_path / "report.html"
-    crawl = Crawl(
-        requests=urls, settings={"SIMHASH_DEBUG": True, "SIMHASH_REPORT": str(path)}, name="secrets"
-    )
+    crawl = Crawl(urls, {"SIMHASH_DEBUG": True, "SIMHASH_REPORT": str(path)}, name="secrets")
     [result] = run(tmp_path, crawl)
     assert result.stat("near_duplicate") == 2
     assert secret not in path.read_text(encoding="utf-8")

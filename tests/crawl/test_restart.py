@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from tests.crawl.harness import Crawl, run
+from tests.crawl.harness import Crawl, crawled, run
 from tests.crawl.pages import page
 
 INCREMENTAL = {"SIMHASH_INCREMENTAL": True}
@@ -20,9 +20,7 @@ def directory(site, module_path):
     site.put("/bees", page("bees"))
     site.put("/bees-copy", page("bees", copy=1))
     site.put("/tram", page("tram"))
-    [first] = run(
-        module_path / "kept", Crawl(requests=[*map(site.url, ("/mill", "/mill-copy", "/bees"))])
-    )
+    first = crawled(module_path / "kept", [*map(site.url, ("/mill", "/mill-copy", "/bees"))])
     assert first.seen() == ["/mill", "/bees"]
     assert first.stat("index/size") == 2
     return module_path / "kept"
@@ -34,9 +32,7 @@ def copy_of(directory, tmp_path):
 
 
 def crawl(site, *paths, **settings):
-    return Crawl(
-        requests=[{"url": site.url(path), "errback": True} for path in paths], settings=settings
-    )
+    return Crawl([{"url": site.url(path), "errback": True} for path in paths], settings)
 
 
 def test_an_earlier_crawl_drops_nothing_of_this_one(site, directory, tmp_path):
@@ -127,13 +123,9 @@ def failures(site, module_path):
         site.put(path, page(name))
         copies[path] = site.put(f"{path}-copy", page(name, copy=1))
     requests = [site.url(path) for path in copies]
-    first = Crawl(
-        requests=requests,
-        settings=PIPELINE,
-        arguments={"failing": ["/raises"]},
-    )
-    again = Crawl(requests=list(copies.values()), settings=INCREMENTAL)
-    same = Crawl(requests=requests, settings=INCREMENTAL)
+    first = Crawl(requests, PIPELINE, arguments={"failing": ["/raises"]})
+    again = Crawl(list(copies.values()), INCREMENTAL)
+    same = Crawl(requests, INCREMENTAL)
     results = run(module_path / "failures", first, replace(again, name="pages"))
     results += run(module_path / "failures again", first, same)
     return dict(zip(("first", "copies", "first again", "same"), results, strict=True))
@@ -160,10 +152,5 @@ def test_copies_of_failed_pages_pass_in_the_next_crawl(failures):
 
 
 def test_failed_pages_themselves_pass_in_the_next_crawl(failures):
-    assert failures["same"].seen() == [
-        "/raises",
-        "/failing-item",
-        "/dropped-item",
-        "/fine",
-    ]
+    assert failures["same"].seen() == ["/raises", "/failing-item", "/dropped-item", "/fine"]
     assert failures["same"].stat("followed/unchanged") == 1

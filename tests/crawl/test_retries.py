@@ -205,7 +205,6 @@ def test_what_other_content_is_the_rules_of_the_index_say(world):
 
 def test_what_is_asked_for_is_the_same_request_past_the_filter(world):
     def callback(response): ...
-
     def errback(failure): ...
 
     request = Request(

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.crawl.harness import IN_ORDER, Crawl, run, run_named
+from tests.crawl.harness import IN_ORDER, Crawl, crawled, run, run_named
 from tests.crawl.pages import ARTICLES, page
 from tests.crawl.retry_spiders import COMPONENTS, HELD_AT_MOST, ScriptedSpider
 from tests.crawl.site import HTML, Answer, HangUp, html
@@ -12,9 +12,9 @@ COPIES = 3
 
 def crawl(original, copies, script=(), *, settings=None, **arguments):
     return Crawl(
-        requests=[original],
+        [original],
+        COMPONENTS | IN_ORDER | {"SIMHASH_WORKERS": 0} | (settings or {}),
         spider=f"{ScriptedSpider.__module__}.ScriptedSpider",
-        settings=COMPONENTS | IN_ORDER | {"SIMHASH_WORKERS": 0} | (settings or {}),
         arguments={"copies": copies, "script": script, **arguments},
     )
 
@@ -97,8 +97,7 @@ def fates(site, module_path):
 
 
 @pytest.mark.parametrize(
-    "name",
-    "gone hang-up moved-to-itself refused-request refused-response refused-page".split(),
+    "name", "gone hang-up moved-to-itself refused-request refused-response refused-page".split()
 )
 def test_a_copy_that_does_not_come_back_gives_the_next_its_chance(fates, name):
     result = fates[name]
@@ -136,14 +135,12 @@ def test_a_copy_that_has_moved_to_the_page_that_failed_stands_for_the_others(fat
 def test_a_ban_page_that_stays_one_is_not_asked_for_without_end(site, tmp_path):
     passing = site.put_turns("/stays/0", html(page("mill")), html(page("clock")))
     staying = [site.put(f"/stays/{place}", page("mill")) for place in (1, 2)]
-    [result] = run(
+    result = crawled(
         tmp_path,
-        Crawl(
-            requests=[passing, *staying, site.put("/stays/last", page("paper"))],
-            spider=f"{ScriptedSpider.__module__}.AskingLastSpider",
-            settings=IN_ORDER | {"CLOSESPIDER_PAGECOUNT": 100},
-            arguments={"ban": ARTICLES["mill"][0]},
-        ),
+        [passing, *staying, site.put("/stays/last", page("paper"))],
+        IN_ORDER | {"CLOSESPIDER_PAGECOUNT": 100},
+        spider=f"{ScriptedSpider.__module__}.AskingLastSpider",
+        arguments={"ban": ARTICLES["mill"][0]},
     )
     assert result.finish_reason == "finished"
     assert {item["title"] for item in result.items} == {ARTICLES["clock"][0], ARTICLES["paper"][0]}

@@ -8,7 +8,8 @@ import pytest
 from scrapy import signals
 from scrapy.downloadermiddlewares.retry import get_retry_request
 
-from tests.crawl.harness import IN_ORDER, Crawl, run, run_named
+from scrapy_simhash import open_index
+from tests.crawl.harness import IN_ORDER, Crawl, crawled, run, run_named
 from tests.crawl.pages import page
 from tests.crawl.retry_spiders import COMPONENTS, ScriptedSpider, until
 from tests.crawl.site import Answer
@@ -77,10 +78,10 @@ class TakingOne:
 
 def crawl(name, original, copies=(), script=(), *, spider=f"{SCRIPTED}.ScriptedSpider", **settings):
     return Crawl(
-        requests=[original],
+        [original],
+        SETTINGS | settings,
         spider=spider,
         name=name,
-        settings=SETTINGS | settings,
         arguments={"copies": list(copies), "script": list(script)},
     )
 
@@ -173,7 +174,7 @@ def incremental(site, module_path):
         original, *copies = put(site, name)
         crawls[name] = crawl(name, original, copies, ["raise"] * failures, **INCREMENTAL)
         urls = [original, *copies]
-        again = Crawl(requests=urls, name=name, settings=SETTINGS | INCREMENTAL)
+        again = Crawl(urls, SETTINGS | INCREMENTAL, name=name)
         crawls[f"{name} again"] = again
     return dict(zip(crawls, run(module_path / "incremental", *crawls.values()), strict=True))
 
@@ -190,6 +191,16 @@ def test_content_that_failed_throughout_passes_the_next_incremental_crawl(increm
     assert kept(incremental["none"]) == []
     assert incremental["none"].stat("discarded") == 4
     assert incremental["none again"].seen() == ["/none"]
+
+
+def test_content_whose_copies_were_dropped_before_a_kill_passes_the_next_crawl(site, tmp_path):
+    original, *copies = put(site, "killed")
+    with pytest.raises(AssertionError):  # the process did not end well
+        run(tmp_path, crawl("killed", original, copies, ["kill"], **INCREMENTAL))
+    with open_index(tmp_path / "simhash" / "spiders" / "killed") as index:
+        assert len(list(index.near_duplicates())) == COPIES
+    after = crawled(tmp_path, copies, SETTINGS | INCREMENTAL, name="killed")
+    assert (after.seen(), after.stat("dropped")) == (["/killed/1"], COPIES - 1)
 
 
 # Several crawls on one index
@@ -231,8 +242,6 @@ def test_a_page_whose_output_somebody_stops_reading_is_no_reason_to_drop_its_cop
     settings = {"SPIDER_MIDDLEWARES": {f"{__name__}.TakingOne": 10}}
     script = ["link to itself, keep"]
     [result] = run(
-        tmp_path,
-        crawl("read", original, copies, script, **settings),
-        setup=f"{SCRIPTED}.beat_fast",
+        tmp_path, crawl("read", original, copies, script, **settings), setup=f"{SCRIPTED}.beat_fast"
     )
     assert kept(result)[:1] == ["/read/1"]

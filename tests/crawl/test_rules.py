@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.crawl.harness import Crawl, run
+from tests.crawl.harness import crawled
 from tests.crawl.pages import ARTICLES, page
 from tests.crawl.site import HTML, Answer, Handler, Site, html, serving
 from tests.crawl.spiders import PagesSpider
@@ -73,7 +73,7 @@ def test_a_retried_page_is_judged_once_by_its_last_answer(site, tmp_path):
     down = site.put_turns("/down", BUSY)
     settings = {"RETRY_ENABLED": True, "RETRY_TIMES": 2}
     requests = [again(url) for url in (retried, down, copy)]
-    [result] = run(tmp_path, Crawl(requests=requests, settings=settings))
+    result = crawled(tmp_path, requests, settings)
     assert (site.hit("/retried"), site.hit("/down")) == (3, 3)
     assert result.event("/retried")["verdict"]["kind"] == "new"
     assert result.event("/retried-copy", "errback")["verdict"]["representative"] == retried
@@ -99,7 +99,7 @@ def test_redirected_pages_are_judged_once_under_the_url_where_they_end(site, tmp
     other = [site.put("/kite", page("kite")), site.put("/ice", page("ice"))]
     paths = ("/moved", "/moved-too", "/far", "/refreshed", "/target")
     requests = [*(again(site.url(path)) for path in paths), again(copy), *other]
-    [result] = run(tmp_path, Crawl(requests=requests))
+    result = crawled(tmp_path, requests)
     assert [(event["path"], event["verdict"]["kind"]) for event in result.events] == [
         ("/target", "new"),
         *[("/target", "unchanged")] * 4,
@@ -131,7 +131,7 @@ def test_pages_that_depend_on_a_cookie_pass_whether_they_differ_much_or_little(s
         editor=page("bees"),
         reader=page("bees", copy=1),
     )
-    [result] = run(tmp_path, Crawl(requests=[*requests, requests[0]]))
+    result = crawled(tmp_path, [*requests, requests[0]])
     assert kinds(result) == ["new", "unchanged", "changed", "unchanged", "changed"]
     assert result.seen() == ["/home"] * 5
     assert len(result.items) == 5
@@ -141,7 +141,7 @@ def test_pages_that_depend_on_a_cookie_pass_whether_they_differ_much_or_little(s
 def test_a_page_that_became_a_copy_of_another_is_its_near_duplicate(site, tmp_path):
     story = site.put("/story", page("mill"))
     cell = site.put_turns("/cell", *map(html, (page("bees"), page("mill", copy=1), page("bees"))))
-    [result] = run(tmp_path, Crawl(requests=[story, *[again(cell)] * 3]))
+    result = crawled(tmp_path, [story, *[again(cell)] * 3])
     assert kinds(result) == ["new", "new", "near-duplicate", "unchanged"]
     assert result.event("/cell", "errback")["verdict"]["representative"] == story
 
@@ -149,7 +149,7 @@ def test_a_page_that_became_a_copy_of_another_is_its_near_duplicate(site, tmp_pa
 def test_a_copy_of_another_page_for_another_visitor_passes_and_is_stored(site, tmp_path):
     story = site.put("/story", page("mill"))
     first, second = by_cookie(site, "/cell", one=page("bees"), two=page("mill", copy=1))
-    [result] = run(tmp_path, Crawl(requests=[story, first, second, first]))
+    result = crawled(tmp_path, [story, first, second, first])
     assert kinds(result) == ["new", "new", "near-duplicate", "changed"]
     assert result.seen() == ["/story", "/cell", "/cell", "/cell"]
     assert result.stat("kept/request") == 1
@@ -161,7 +161,7 @@ def test_a_page_that_is_asked_for_again_gives_items_unless_incremental(site, tmp
     url = site.put("/again", page("clock", links=["/linked-again"]))
     site.put("/linked-again", page("ice"))
     settings = {"SIMHASH_INCREMENTAL": incremental}
-    [result] = run(tmp_path, Crawl(requests=[again(url)] * 3, settings=settings))
+    result = crawled(tmp_path, [again(url)] * 3, settings)
     visits = [event["what"] for event in result.events if event["path"] == "/again"]
     assert visits == ["callback"] * 3
     assert [item["url"] for item in result.items].count(url) == (1 if incremental else 3)
@@ -177,7 +177,7 @@ def test_a_changed_page_is_replaced_once_its_callback_has_gone_well(site, tmp_pa
     old_copy = site.put("/old-copy", page("mill", copy=1))
     new_copy = site.put("/new-copy", page("bees", copy=1))
     requests = [again(url) for url in (news, news, old_copy, new_copy)]
-    [result] = run(tmp_path, Crawl(requests=requests, spider=VISITS))
+    result = crawled(tmp_path, requests, spider=VISITS)
     assert kinds(result)[:2] == ["new", "changed"]
     assert result.events[1]["what"] == ("failed" if fails else "callback")
     told = {event["path"]: event["verdict"] for event in result.events[2:]}
@@ -209,7 +209,7 @@ def test_the_same_bytes_are_extracted_once(site, tmp_path, monkeypatch, workers)
     windows = "text/html; charset=windows-1252"
     requests += [again(site.put("/header", page("tram"), content_type=windows))]
     settings = {"SIMHASH_EXTRACTOR": f"{__name__}.counted", "SIMHASH_WORKERS": workers}
-    [result] = run(tmp_path, Crawl(requests=requests, settings=settings))
+    result = crawled(tmp_path, requests, settings)
     # The warm-up page of workers has no title.
     asked = [name for name in calls.read_text(encoding="utf-8").splitlines() if name]
     assert asked == [ARTICLES["tram"][0], "few", ARTICLES["tram"][0]]

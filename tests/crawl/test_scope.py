@@ -118,9 +118,7 @@ def results(site, module_path):
     proxied = {"meta": {"proxy": site.url("")}, "errback": True}
     urls = [f"{NEWS}/tram", f"{NEWS}/copy", f"{WWW}/tram", f"{MIRROR}/tram", f"{MIRROR}/copy"]
     crawls = {
-        scope: Crawl(
-            requests=[{"url": url, **proxied} for url in urls], settings={"SIMHASH_SCOPE": scope}
-        )
+        scope: Crawl([{"url": url, **proxied} for url in urls], {"SIMHASH_SCOPE": scope})
         for scope in SCOPES
     }
     return run_named(module_path, crawls)
@@ -152,9 +150,7 @@ def test_keys_that_were_given_count_within_the_host_behind_them(site, tmp_path):
         for url, key in ((here[0], "a"), (there, "b"), (here[1], "c"), (there, "a"), (here[2], "a"))
     ]
     host, everywhere = run(
-        tmp_path,
-        Crawl(requests=named, settings={"SIMHASH_SCOPE": "host"}, name="host"),
-        Crawl(requests=named, name="all"),
+        tmp_path, Crawl(named, {"SIMHASH_SCOPE": "host"}, name="host"), Crawl(named, name="all")
     )
     kinds = [event["verdict"]["kind"] for event in host.events]
     # The last but one differs from the first; its host has a copy of the first.
@@ -176,8 +172,8 @@ def test_items_and_answers_to_forms_have_a_scope_too(site, tmp_path):
     other = {**form, "url": site.url("/form").replace("127.0.0.1", "localhost")}
     crawls = [
         Crawl(
-            requests=[*urls, form, other],
-            settings={"SIMHASH_SCOPE": scope, "SIMHASH_ITEM_FIELDS": ["text"]},
+            [*urls, form, other],
+            {"SIMHASH_SCOPE": scope, "SIMHASH_ITEM_FIELDS": ["text"]},
             spider="tests.crawl.spiders.ItemsSpider",
             arguments={"items": {"/form": []} | {path: [{"text": text}] for path in paths}},
             name=scope,

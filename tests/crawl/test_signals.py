@@ -5,7 +5,7 @@ import re
 from scrapy_simhash import signals
 from scrapy_simhash.policy import DROP
 from scrapy_simhash.verdict import Verdict
-from tests.crawl.harness import Crawl, run
+from tests.crawl.harness import crawled
 from tests.crawl.pages import page
 from tests.documentation_pages import DOCS
 
@@ -55,16 +55,14 @@ def test_every_signal_is_sent_and_a_handler_can_judge_a_page(site, tmp_path):
         site.put("/copy", page("mill", copy=1)),
         site.put("/tram", page("tram")),
     ]
-    [result] = run(
+    result = crawled(
         tmp_path,
-        Crawl(
-            requests=urls,
-            settings={
-                "EXTENSIONS": {f"{__name__}.Witness": 500, f"{__name__}.Outcomes": 501},
-                "SIMHASH_KEEP_TEXT": True,
-                "CONCURRENT_REQUESTS": 1,
-            },
-        ),
+        urls,
+        {
+            "EXTENSIONS": {f"{__name__}.Witness": 500, f"{__name__}.Outcomes": 501},
+            "SIMHASH_KEEP_TEXT": True,
+            "CONCURRENT_REQUESTS": 1,
+        },
     )
     counted = {name: count for name, count in result.stats.items() if "simhash" not in name}
     expected = {

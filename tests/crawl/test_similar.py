@@ -30,14 +30,12 @@ def urls(site):
 def results(urls, site, module_path):
     copy = site.put("/p/copy", product(NAMES[0], 99))
     crawls = {
-        "drop": Crawl(requests=[*urls, copy]),
-        "tag": Crawl(requests=[*urls[:4], copy], settings=TAG),
-        "named": Crawl(requests=[*urls[:4], copy], settings={"SIMHASH_ITEM_TAGS": NAMED}),
-        "debug": Crawl(requests=urls[:3], settings={"SIMHASH_DEBUG": True}),
-        "same-title": Crawl(requests=urls, settings=COPIES),
-        "report": Crawl(
-            requests=urls, settings={"SIMHASH_REPORT": str(module_path / "report.html")}
-        ),
+        "drop": Crawl([*urls, copy]),
+        "tag": Crawl([*urls[:4], copy], TAG),
+        "named": Crawl([*urls[:4], copy], {"SIMHASH_ITEM_TAGS": NAMED}),
+        "debug": Crawl(urls[:3], {"SIMHASH_DEBUG": True}),
+        "same-title": Crawl(urls, COPIES),
+        "report": Crawl(urls, {"SIMHASH_REPORT": str(module_path / "report.html")}),
     }
     return run_named(module_path, crawls)
 

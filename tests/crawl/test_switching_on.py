@@ -66,12 +66,12 @@ def urls(site):
 @pytest.fixture(scope="module")
 def enabled(urls, module_path):
     crawls = {
-        "addon": Crawl(requests=urls),
-        "manual": Crawl(requests=urls, settings={"ADDONS": {}, **MANUAL}),
-        "as text": Crawl(requests=urls, settings={"SIMHASH_ENABLED": "1"}),
+        "addon": Crawl(urls),
+        "manual": Crawl(urls, {"ADDONS": {}, **MANUAL}),
+        "as text": Crawl(urls, {"SIMHASH_ENABLED": "1"}),
         "custom settings": Crawl(
-            requests=urls,
-            settings={"ADDONS": {}, "SIMHASH_ENABLED": False, "SIMHASH_ACTION": "tag"},
+            urls,
+            {"ADDONS": {}, "SIMHASH_ENABLED": False, "SIMHASH_ACTION": "tag"},
             custom_settings={
                 "ADDONS": ADDONS,
                 "SIMHASH_ENABLED": True,
@@ -81,7 +81,7 @@ def enabled(urls, module_path):
                 "SIMHASH_MAX_DISTANCE": 5,
             },
         ),
-        "custom k": Crawl(requests=urls, custom_settings={"SIMHASH_MAX_DISTANCE": 0}),
+        "custom k": Crawl(urls, custom_settings={"SIMHASH_MAX_DISTANCE": 0}),
     }
     return run_named(module_path, crawls)
 
@@ -104,7 +104,7 @@ def test_custom_settings_of_a_spider_win(enabled, module_path):
 
 
 def test_the_plugin_off_imports_opens_and_makes_nothing(urls, tmp_path):
-    crawls = [Crawl(requests=urls, settings=settings) for settings in OFF.values()]
+    crawls = [Crawl(urls, settings) for settings in OFF.values()]
     results, modules = run_all(tmp_path, *crawls, forking=WITHOUT_PROJECT)
     assert modules == []
     assert list(tmp_path.iterdir()) == []

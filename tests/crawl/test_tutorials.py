@@ -192,10 +192,7 @@ def test_news_of_twenty_sites_come_once(project):
     )
     project.crawl()
     news = {item["url"]: item["kind"] for item in project.lines("stories.jsonl")[21:]}
-    assert news == {
-        "http://paper-3.example/own": "changed",
-        "http://paper-7.example/late": "new",
-    }
+    assert news == {"http://paper-3.example/own": "changed", "http://paper-7.example/late": "new"}
 
 
 COLOURS = ("red", "green", "blue")

@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from tests.crawl.harness import Crawl, child_environment, run
+from tests.crawl.harness import Crawl, child_environment, crawled, run
 from tests.crawl.pages import page
 from tests.crawl.test_callbacks import REACTORS, reactorless_handlers
 from tests.crawl.worker_extractors import OBEDIENT, page_with
@@ -52,9 +52,9 @@ def with_and_without(site, module_path):
     ]
     crawls = {
         workers: Crawl(
-            requests=[{"url": url, "errback": True} for url in urls],
+            [{"url": url, "errback": True} for url in urls],
+            {} if workers is None else {"SIMHASH_WORKERS": workers},
             name=f"with-{workers}",
-            settings={} if workers is None else {"SIMHASH_WORKERS": workers},
         )
         for workers in (0, 1, 2, None)
     }
@@ -84,23 +84,14 @@ def test_verdicts_do_not_depend_on_workers(with_and_without, workers):
 def rough(request, site, tmp_path_factory):
     """Crawl pages that hang, kill or fail, among others, under every reactor and under none."""
     bodies = {f"/{number}": page_with(number=number) for number in range(8)}
-    orders = {
-        "/sleep": "sleep",
-        "/kill": "kill",
-        "/leave": "leave now",
-        "/fail": "fail here",
-    }
+    orders = {"/sleep": "sleep", "/kill": "kill", "/leave": "leave now", "/fail": "fail here"}
     bodies |= {path: page_with(order) for path, order in orders.items()}
     paths = ["/0", "/kill", "/1", "/sleep", "/2", "/leave", "/3"]
     paths += ["/4", "/fail", "/5", "/6", "/7"]
     settings = OBEYING | {"SIMHASH_WORKERS": 2, "SIMHASH_TIMEOUT_MS": TIMEOUT_MS}
     if request.param == "none":
         settings["DOWNLOAD_HANDLERS"] = reactorless_handlers()
-    crawl = Crawl(
-        requests=[site.put(path, bodies[path]) for path in paths],
-        settings=settings,
-        arguments=AT_ONCE,
-    )
+    crawl = Crawl([site.put(path, bodies[path]) for path in paths], settings, arguments=AT_ONCE)
     [result] = run(tmp_path_factory.mktemp("rough"), crawl, **REACTORS[request.param])
     return result
 
@@ -132,12 +123,8 @@ def test_what_was_not_the_pages_fault_is_tried_again(site, tmp_path):
     """A page with the bytes of a skipped page is fingerprinted again."""
     body = page_with(f"die 2 {tmp_path}")
     paths = ("/died", "/lived", "/remembered")
-    [result] = run(
-        tmp_path,
-        Crawl(
-            requests=[{"url": site.put(path, body), "errback": True} for path in paths],
-            settings=OBEYING,
-        ),
+    result = crawled(
+        tmp_path, [{"url": site.put(path, body), "errback": True} for path in paths], OBEYING
     )
     assert result.event("/died")["verdict"] == skipped("worker_died")
     assert kinds(result) == {"/died": "skipped", "/lived": "new", "/remembered": "near-duplicate"}
@@ -147,13 +134,11 @@ def test_what_was_not_the_pages_fault_is_tried_again(site, tmp_path):
 
 def test_workers_that_cannot_start_stop_no_crawl(site, tmp_path):
     urls = [site.put(f"/lost-{number}", page_with(number=number)) for number in range(20)]
-    [result] = run(
+    result = crawled(
         tmp_path,
-        Crawl(
-            requests=urls,
-            settings={"SIMHASH_EXTRACTOR": "made_by_hand.extract", "SIMHASH_WORKERS": 2},
-            arguments=AT_ONCE,
-        ),
+        urls,
+        {"SIMHASH_EXTRACTOR": "made_by_hand.extract", "SIMHASH_WORKERS": 2},
+        arguments=AT_ONCE,
         setup="tests.crawl.worker_extractors.make_a_module_that_workers_lack",
     )
     assert result.finish_reason == "finished"

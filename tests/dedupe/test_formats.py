@@ -147,14 +147,6 @@ def test_other_separators(tmp_path, separator):
     assert lines[2].split(separator)[2:5] == ["near-duplicate", "0", "0"]
 
 
-def test_another_encoding(tmp_path):
-    values = [{"text": f"Fähre {text(3)}", "n": n} for n in range(2)]
-    content = "".join(json.dumps(v, ensure_ascii=False) + "\n" for v in values).encode("cp1252")
-    (tmp_path / "in.jsonl").write_bytes(content)
-    assert run(tmp_path, "in.jsonl", encoding="cp1252").kinds == {"new": 1, "near-duplicate": 1}
-    assert (tmp_path / "out").read_bytes() == content.splitlines(keepends=True)[0]
-
-
 def test_tags_of_an_earlier_run_are_replaced(tmp_path):
     (tmp_path / "in.jsonl").write_bytes(b"\xef\xbb\xbf" + feed("jsonl"))
     run(tmp_path, "in.jsonl", out="a.jsonl", action="tag")

@@ -1,12 +1,10 @@
 """`--against` compares a batch with a stored set, and does not change the set."""
 
 import gzip
-import json
 import shutil
 
 import pytest
 
-from scrapy_simhash.commands.main import main
 from scrapy_simhash.dedupe.judging import Judge
 from scrapy_simhash.errors import SimhashError
 from scrapy_simhash.index import open_index
@@ -120,21 +118,6 @@ def test_tags_name_what_is_known(folder, index):
     assert copy["simhash_representative"] == OCTOBER[0]["url"]
 
 
-def test_a_set_of_another_format(folder):
-    """The set is CSV in two files, the batch JSON lines."""
-    for number in range(2):
-        lines = [f'{record["url"]},"{record["text"]}"\n' for record in OCTOBER[number::2]]
-        (folder / f"{number}.csv").write_text("url,text\n" + "".join(lines), encoding="utf-8")
-    summary = run(folder, "in.jsonl", against=[folder / "0.csv", folder / "1.csv"])
-    assert summary.known == 140
-
-
-def test_a_set_with_nothing_in_it(folder):
-    (folder / "empty.jsonl").write_bytes(b"")
-    summary = run(folder, "in.jsonl", against=[folder / "empty.jsonl"])
-    assert (summary.records, summary.known) == (len(MONDAY), 0)
-
-
 def test_a_set_that_is_damaged_is_said_to_be(folder):
     packed = gzip.compress(json_lines(OCTOBER))
     (folder / "torn.jsonl.gz").write_bytes(packed[:-9])
@@ -199,12 +182,3 @@ def test_a_run_that_is_killed_goes_on(folder, step, count):
     assert [entry and entry.fingerprint for entry in found] == [
         entry and entry.fingerprint for entry in entries
     ]
-
-
-def test_by_command(folder, monkeypatch, capsys):
-    monkeypatch.chdir(folder)
-    command = ["dedupe", "in.jsonl", "-o", "out.jsonl", "--against", "known.jsonl", "--json"]
-    assert main(command) == 0
-    summary = json.loads(capsys.readouterr().out)
-    assert summary["known"] == 140
-    assert len(read_lines(folder / "out.jsonl")) == summary["kept"]

@@ -190,13 +190,7 @@ def test_an_input_that_changes_meanwhile(tmp_path, lines, monkeypatch):
     assert not (tmp_path / "out").exists()
 
 
-@pytest.mark.parametrize(
-    "damage",
-    [
-        "journal",
-        pytest.param("spec", marks=pytest.mark.thorough),
-    ],
-)
+@pytest.mark.parametrize("damage", ["journal", pytest.param("spec", marks=pytest.mark.thorough)])
 def test_a_state_that_is_damaged(tmp_path, lines, damage):
     (tmp_path / "in.jsonl").write_bytes(lines)
     die(tmp_path, "journal", 5)

@@ -65,18 +65,12 @@ def test_a_record_that_takes_its_worker_with_it(tmp_path, word, reason):
     assert {values[20]["url"], values[41]["url"]} <= set(kept)
 
 
-def test_what_an_extractor_raises_is_counted(tmp_path):
-    values = [{"url": "a", "html": "<html>RAISE"}]
-    (tmp_path / "in.jsonl").write_bytes(json_lines(values))
-    summary = run(tmp_path, "in.jsonl", scheme=Scheme(bits=256, extractor=EXTRACTOR))
-    assert (summary.kept, sum(summary.skipped.values())) == (1, 1)
-
-
-def test_an_extractor_that_exits_is_counted(tmp_path):
-    values = [{"url": str(at), "html": f"<html>{'EXIT' if at == 2 else at}"} for at in range(5)]
+def test_what_an_extractor_raises_and_that_it_exits_are_counted(tmp_path):
+    values = [{"url": at, "html": f"<html>{at}"} for at in ("RAISE", "no", "EXIT", "text")]
     (tmp_path / "in.jsonl").write_bytes(json_lines(values))
     summary = run(tmp_path, "in.jsonl", scheme=Scheme(bits=256, extractor=EXTRACTOR), workers=2)
-    assert summary.skipped["error"] == 1
+    assert (summary.kept, summary.skipped["error"]) == (4, 1)
+    assert summary.skipped["extraction_error"] == 1
 
 
 @pytest.fixture

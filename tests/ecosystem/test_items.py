@@ -5,7 +5,7 @@ from __future__ import annotations
 import attrs
 import pytest
 
-from tests.crawl.harness import ADDONS, Crawl, run
+from tests.crawl.harness import ADDONS, Crawl, crawled, run
 from tests.crawl.pages import ARTICLES, page
 from tests.crawl.spiders import PagesSpider
 
@@ -86,13 +86,8 @@ def test_a_page_object_is_not_built_for_a_dropped_page(urls, tmp_path):
     spider = "tests.ecosystem.test_items.PageObjectSpider"
     dropped, tagged = run(
         tmp_path,
-        Crawl(requests=urls, spider=spider, settings=SETTINGS, name="dropped"),
-        Crawl(
-            requests=urls,
-            spider=spider,
-            settings=SETTINGS | {"SIMHASH_ACTION": "tag"},
-            name="tagged",
-        ),
+        Crawl(urls, SETTINGS, spider=spider, name="dropped"),
+        Crawl(urls, SETTINGS | {"SIMHASH_ACTION": "tag"}, spider=spider, name="tagged"),
     )
     assert dropped.seen() == ["/mill", "/bees"], dropped.log
     assert [item["url"] for item in dropped.items] == [urls[0], urls[2]]
@@ -105,13 +100,8 @@ def test_items_without_a_download_are_compared_by_their_fields(tmp_path):
     requests = [f"https://nowhere.example/{name}" for name in ("mill", "mill-copy", "bees")]
     provider = "tests.ecosystem.test_items.StoryProvider"
     settings = SETTINGS | FIELDS | {"SCRAPY_POET_PROVIDERS": {provider: 500}}
-    [result] = run(
-        tmp_path,
-        Crawl(
-            requests=requests,
-            spider="tests.ecosystem.test_items.DummyResponseSpider",
-            settings=settings,
-        ),
+    result = crawled(
+        tmp_path, requests, settings, spider="tests.ecosystem.test_items.DummyResponseSpider"
     )
     assert [event["kind"] for event in result.events] == ["DummyResponse"] * 3, result.log
     assert [item["url"] for item in result.items] == [requests[0], requests[2]]

@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from tests.crawl.harness import Crawl, run
+from tests.crawl.harness import Crawl, crawled, run
 from tests.crawl.pages import page
 from tests.documentation_pages import DOCS
 
@@ -39,10 +39,10 @@ def test_the_documented_checks(site, tmp_path, monitors):
     away = {"SIMHASH_INDEX": "redis", "SIMHASH_REDIS_URL": "redis://127.0.0.1:1/0"}
     good, copies, without_text, unreachable = run(
         tmp_path,
-        Crawl(requests=distinct, settings=monitors, name="good"),
-        Crawl(requests=urls, settings=small, name="copies"),
-        Crawl(requests=broken, settings=monitors, name="broken"),
-        Crawl(requests=distinct, settings=monitors | away, name="away"),
+        Crawl(distinct, monitors, name="good"),
+        Crawl(urls, small, name="copies"),
+        Crawl(broken, monitors, name="broken"),
+        Crawl(distinct, monitors | away, name="away"),
     )
     assert outcomes(good) == dict.fromkeys(("at", "most", "few", "no", "the"), "OK"), good.log
     assert outcomes(copies) == outcomes(good) | {"at": "FAIL", "no": "FAIL"}
@@ -62,7 +62,7 @@ def test_autothrottle(site, tmp_path):
         "AUTOTHROTTLE_START_DELAY": 0,
         "AUTOTHROTTLE_MAX_DELAY": 0.01,
     }
-    [result] = run(tmp_path, Crawl(requests=urls, settings=settings))
+    result = crawled(tmp_path, urls, settings)
     assert result.seen() == ["/mill", "/bees"]
     # Dropped pages count, too: the site had to answer them.
     assert len(result.lines("slot: ", "latency")) == len(urls)

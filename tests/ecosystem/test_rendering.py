@@ -11,7 +11,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import pytest
 
 from tests.chromium import browser_path
-from tests.crawl.harness import ADDONS, IN_ORDER, Crawl, run
+from tests.crawl.harness import ADDONS, IN_ORDER, Crawl, crawled, run
 from tests.crawl.pages import page
 from tests.crawl.spiders import PagesSpider
 
@@ -56,9 +56,7 @@ def test_scrapy_playwright(site, tmp_path):
     settings = playwright_settings()
     requests = [{"url": url, "meta": {"playwright": True}} for url in urls]
     rendered, raw = run(
-        tmp_path,
-        Crawl(requests=requests, settings=settings, name="rendered"),
-        Crawl(requests=urls, settings=settings, name="raw"),
+        tmp_path, Crawl(requests, settings, name="rendered"), Crawl(urls, settings, name="raw")
     )
     assert rendered.seen() == ["/mill", "/bees"]
     assert (rendered.stat("new"), rendered.stat("near_duplicate")) == (2, 1)
@@ -84,13 +82,11 @@ def test_browser_pages_of_dropped_pages_are_closed(site, tmp_path, errback):
         "PLAYWRIGHT_MAX_PAGES_PER_CONTEXT": 1,
         "CLOSESPIDER_TIMEOUT": 60,
     }
-    [result] = run(
+    result = crawled(
         tmp_path,
-        Crawl(
-            requests=requests,
-            settings=settings | IN_ORDER,
-            spider="tests.ecosystem.test_rendering.PageClosingSpider",
-        ),
+        requests,
+        settings | IN_ORDER,
+        spider="tests.ecosystem.test_rendering.PageClosingSpider",
     )
     assert result.finish_reason == "finished"
     assert result.seen() == ["/copy/0", "/bees"]
@@ -153,7 +149,7 @@ def test_scrapy_zyte_api(zyte_api, tmp_path, parameters):
         "ZYTE_API_KEY": "none of anybody's",
     }
     requests = [{"url": url, "meta": {"zyte_api_automap": parameters}} for url in addresses]
-    [result] = run(tmp_path, Crawl(requests=requests, settings=settings))
+    result = crawled(tmp_path, requests, settings)
     assert result.seen() == ["/mill", "/bees"], result.log
     assert result.event("/mill")["flags"] == ["zyte-api"]
     assert (result.stat("new"), result.stat("near_duplicate")) == (2, 1)

@@ -121,11 +121,7 @@ def test_scrapy_redis(urls, redis_server, tmp_path):
         "SIMHASH_INDEX": "redis",
         "SIMHASH_INCREMENTAL": True,
     }
-    first, second = run(
-        tmp_path,
-        Crawl(requests=urls[:1], settings=settings),
-        Crawl(requests=urls[1:], settings=settings),
-    )
+    first, second = run(tmp_path, Crawl(urls[:1], settings), Crawl(urls[1:], settings))
     assert first.seen() == ["/mill"], first.log
     assert second.seen() == ["/bees"], second.log
     assert second.stat("near_duplicate") == 1

@@ -6,12 +6,7 @@ import pytest
 
 from scrapy_simhash.detector import Detector
 from scrapy_simhash.errors import ExtractionError, SchemeError
-from scrapy_simhash.extraction import (
-    Extraction,
-    extract,
-    find_extractor,
-    is_extractor,
-)
+from scrapy_simhash.extraction import Extraction, extract, find_extractor, is_extractor
 from scrapy_simhash.extraction.selectors import Selectors
 from scrapy_simhash.names import Names
 from scrapy_simhash.scheme import Scheme

@@ -11,10 +11,7 @@ from hypothesis import strategies as st
 
 from scrapy_simhash.extraction import Page, extract, prepared
 from scrapy_simhash.extraction.chrome import is_hidden
-from scrapy_simhash.extraction.lines import (
-    Line,
-    count_words,
-)
+from scrapy_simhash.extraction.lines import Line, count_words
 from scrapy_simhash.extraction.selectors import Selectors
 from tests.samples import CHINESE
 

@@ -144,10 +144,7 @@ class TestIdentities:
                 {"sku": "b-7"},
             ),
             (ld({**PRODUCT, "sku": "", "offers": [{"sku": "B-7"}, {"sku": "B-8"}]}), {}),
-            (
-                "<div typeof='schema:Product'><b property='schema:sku'>B-7</b></div>",
-                {"sku": "b-7"},
-            ),
+            ("<div typeof='schema:Product'><b property='schema:sku'>B-7</b></div>", {"sku": "b-7"}),
             (
                 (
                     "<div itemscope><b itemprop=name>Boat 7</b><p itemprop=offers itemscope>"

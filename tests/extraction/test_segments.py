@@ -268,8 +268,7 @@ class TestAListBesideItsIntroduction:
         assert text.index("Case 149 of Hill") < text.index(PARAGRAPHS[0])
 
     @pytest.mark.parametrize(
-        ("form", "count"),
-        [("<div>{name} {n}</div>", 5), ("<div>Case of the hill</div>", 50)],
+        ("form", "count"), [("<div>{name} {n}</div>", 5), ("<div>Case of the hill</div>", 50)]
     )
     def test_a_few_lines_and_equal_lines_are_no_list(self, form, count):
         found = extract(self.page(100, form, count), "segments").text

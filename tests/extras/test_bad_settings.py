@@ -25,8 +25,7 @@ CASES = [(name, value, {}) for name, (values, _) in BAD.items() for value in val
 def results(site, module_path):
     url = site.put("/mill", page("mill"))
     crawls = [
-        Crawl(requests=[url], settings={**ON, name: value, **around}, name="bad")
-        for name, value, around in CASES
+        Crawl([url], {**ON, name: value, **around}, name="bad") for name, value, around in CASES
     ]
     return run(module_path, *crawls)
 

@@ -22,9 +22,7 @@ if TYPE_CHECKING:
 REDIS_KINDS = [pytest.param(kind, marks=needs_redis) for kind in ("redis", "redis-cluster")]
 
 
-@pytest.fixture(
-    params=[*KINDS, kind_parameter("leveldb", "leveldb, small"), *REDIS_KINDS],
-)
+@pytest.fixture(params=[*KINDS, kind_parameter("leveldb", "leveldb, small"), *REDIS_KINDS])
 def backend(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Backend | RedisBackend]:
     """A place for one index, empty at first; one keeps few rows in memory."""
     if request.param.startswith("redis"):

@@ -95,11 +95,7 @@ def children() -> Iterator[Children]:
     # Threads of a library for linear algebra would not outlive a fork.
     environment = {**os.environ, "OPENBLAS_NUM_THREADS": "1"}
     with subprocess.Popen(
-        command,
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-        env=environment,
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment
     ) as server:
         try:
             assert server.stdout.readline() == "ready\n"

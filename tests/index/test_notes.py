@@ -13,11 +13,7 @@ def test_rows_are_kept_by_name(index):
     index.change_note("bücher.example", lambda row: (row or b"") + b"2")
     index.change_note("example.com", lambda row: (row or b"") + b"3")
     index.change_note("", lambda _: b"every site")
-    assert dict(index.notes()) == {
-        "": b"every site",
-        "bücher.example": b"2",
-        "example.com": b"13",
-    }
+    assert dict(index.notes()) == {"": b"every site", "bücher.example": b"2", "example.com": b"13"}
     index.change_note("example.com", lambda _: None)
     index.change_note("example.com", lambda row: row)  # nothing stays nothing
     assert set(dict(index.notes())) == {"", "bücher.example"}

@@ -21,11 +21,7 @@ from scrapy_simhash.errors import (
     SchemeError,
     StorageError,
 )
-from scrapy_simhash.index import (
-    TablePlan,
-    choose_plan,
-    reset_index,
-)
+from scrapy_simhash.index import TablePlan, choose_plan, reset_index
 from scrapy_simhash.index.kinds import database_kind
 from scrapy_simhash.scheme import PRESETS
 

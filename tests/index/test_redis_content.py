@@ -7,12 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from scrapy_simhash.errors import (
-    IndexCorrupt,
-    IndexForeign,
-    IndexLocked,
-    IndexMissing,
-)
+from scrapy_simhash.errors import IndexCorrupt, IndexForeign, IndexLocked, IndexMissing
 from scrapy_simhash.index import open_index
 from scrapy_simhash.index.base import PageToObserve
 from scrapy_simhash.index.redis import RedisAddress

@@ -405,8 +405,7 @@ def test_all_back_ends_and_a_linear_scan_of_our_own_answer_alike():
     run_state_machine_as_test(
         SideBySide,
         settings=settings(
-            max_examples=settings.default.max_examples,
-            suppress_health_check=[HealthCheck.too_slow],
+            max_examples=settings.default.max_examples, suppress_health_check=[HealthCheck.too_slow]
         ),
     )
     happened = SideBySide.happened

@@ -10,12 +10,7 @@ import pytest
 from scrapy_simhash.errors import IndexCorrupt
 from scrapy_simhash.index import open_index
 from scrapy_simhash.index.manifest import Manifest
-from scrapy_simhash.index.texts import (
-    KeptText,
-    Texts,
-    opened_texts,
-    texts_path,
-)
+from scrapy_simhash.index.texts import KeptText, Texts, opened_texts, texts_path
 from scrapy_simhash.maintenance.merge import merge
 
 from .backends import INSTALLED_KINDS, PLAN, SCHEME, K

@@ -9,14 +9,7 @@ from scrapy_simhash.errors import IndexCorrupt, IndexLocked, IndexMismatch, Stor
 from scrapy_simhash.index import open_index, records, reset_index
 from scrapy_simhash.maintenance.check import MAX_PROBLEMS, RepairReport, check, repair
 from scrapy_simhash.maintenance.remove import remove
-from tests.index.backends import (
-    BITS,
-    PLAN,
-    checked_entries,
-    files,
-    make_backend,
-    rows,
-)
+from tests.index.backends import BITS, PLAN, checked_entries, files, make_backend, rows
 from tests.index.child import PLAN as WIDE_PLAN
 from tests.index.processes import children
 from tests.index.raw import change_rows, crashed, largest, state_of

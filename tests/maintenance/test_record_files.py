@@ -129,10 +129,7 @@ RECORDS = b"".join(b'{"key": "a%d", "fingerprint": "00"}\n' % number for number 
         ("r.jsonl", flipped(gzip.compress(RECORDS, mtime=0), 20), "truncated or damaged"),
         ("r.parquet", b"PAR1 rubbish", "line 1"),
     ],
-    ids=[
-        *("cut", "list", "binary", "deep", "gzip cut", "no gzip", "gzip flipped"),
-        "parquet",
-    ],
+    ids=[*("cut", "list", "binary", "deep", "gzip cut", "no gzip", "gzip flipped"), "parquet"],
 )
 def test_files_that_make_no_sense(tmp_path, name, content, told):
     path = tmp_path / name

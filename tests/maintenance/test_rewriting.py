@@ -9,12 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from scrapy_simhash import Scheme
-from scrapy_simhash.errors import (
-    IndexLocked,
-    IndexMismatch,
-    PlanError,
-    StorageError,
-)
+from scrapy_simhash.errors import IndexLocked, IndexMismatch, PlanError, StorageError
 from scrapy_simhash.fingerprint import hamming_distance
 from scrapy_simhash.index import TablePlan, open_index, records
 from scrapy_simhash.index.manifest import Manifest

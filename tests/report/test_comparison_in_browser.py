@@ -6,15 +6,7 @@ import pytest
 
 from scrapy_simhash.resemblance import resemblance
 from tests.report.browser import PIXEL
-from tests.report.samples import (
-    BITS,
-    article,
-    columns,
-    compressed,
-    flipped,
-    head,
-    small_report,
-)
+from tests.report.samples import BITS, article, columns, compressed, flipped, head, small_report
 
 pytestmark = pytest.mark.thorough
 

@@ -13,13 +13,7 @@ from lxml.html import document_fromstring
 from scrapy_simhash.crawl.crawl_report import crawl_facts
 from scrapy_simhash.report.page import render
 from scrapy_simhash.report.visible import address, duration, moment, share, visible
-from tests.report.samples import (
-    columns,
-    empty_report,
-    head,
-    hostile_report,
-    small_report,
-)
+from tests.report.samples import columns, empty_report, head, hostile_report, small_report
 
 
 class Read:

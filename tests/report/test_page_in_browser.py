@@ -9,12 +9,7 @@ import pytest
 from scrapy_simhash.report.page import render
 from scrapy_simhash.url_patterns import url_pattern
 from tests.report.browser import HOSTILE, Watched
-from tests.report.samples import (
-    columns,
-    head,
-    hostile_report,
-    small_report,
-)
+from tests.report.samples import columns, head, hostile_report, small_report
 
 pytestmark = pytest.mark.thorough
 
@@ -101,7 +96,6 @@ def test_search_shows_whole_clusters_of_which_any_page_matches(opened):
 def test_filters_by_size(opened):
     report, watched = small_report(), opened(small_report())
     page, clusters = watched.page, clusters_of(report)
-
     page.locator("#least").fill("5")
     assert shown(watched) == {name for name, members in clusters.items() if len(members) >= 5}
     watched.assert_quiet()

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.crawl.harness import Crawl, run
+from tests.crawl.harness import Crawl, crawled, run
 from tests.crawl.pages import page
 from tests.crawl.site import Answer, Site, serving
 
@@ -70,7 +70,7 @@ GONE = ("/articles/gone.html", "/articles/lost-for-ever.html", "/shop/17")
 def test_error_pages_are_tagged(site, tmp_path):
     site.missing = Answer(SORRY.encode(), 200, HTML)
     settings = ON | {"SIMHASH_ITEM_TAGS": {"kind": "simhash_kind"}}
-    [result] = run(tmp_path, Crawl(requests=requests(site, *GONE), settings=settings))
+    result = crawled(tmp_path, requests(site, *GONE), settings)
     assert error_pages(result) == set(GONE)
     assert len(site.asked()) == result.stat("probes/sent") == 1
     [asked] = site.asked()
@@ -94,7 +94,7 @@ class TestThorough:
     def test_error_pages_are_dropped(self, site, tmp_path):
         site.missing = Answer(SORRY.encode(), 200, HTML)
         settings = ON | {"SIMHASH_ERROR_PAGES": "drop"}
-        [result] = run(tmp_path, Crawl(requests=requests(site, *GONE), settings=settings))
+        result = crawled(tmp_path, requests(site, *GONE), settings)
         assert set(result.seen("errback")) == set(GONE)
         assert len(result.seen()) == len(ARTICLES)
         assert result.stat("dropped/error_page") == result.stat("dropped") == len(GONE)
@@ -103,7 +103,7 @@ class TestThorough:
     @pytest.mark.parametrize("status", [404, 410])
     def test_a_site_that_says_so_by_its_status_has_no_error_pages(self, site, tmp_path, status):
         site.missing = Answer(SORRY.encode(), status, HTML)
-        [result] = run(tmp_path, Crawl(requests=requests(site, *GONE), settings=ON))
+        result = crawled(tmp_path, requests(site, *GONE), ON)
         assert result.stat("error_page") == 0
         assert result.stat("probes/error_status") == result.stat("probes/sent") == 1
         assert result.stat("skipped/status") == len(GONE)
@@ -113,15 +113,13 @@ class TestThorough:
         allowed = "".join(f"Allow: /articles/{name}.html\n" for name in ARTICLES)
         site.robots = f"User-agent: *\n{allowed}Disallow: /\n".encode()
         settings = ON | {"ROBOTSTXT_OBEY": True}
-        [result] = run(tmp_path, Crawl(requests=requests(site), settings=settings))
+        result = crawled(tmp_path, requests(site), settings)
         assert site.asked() == []
         assert (result.stat("probes/refused"), result.stat("new")) == (1, len(ARTICLES))
 
     def test_a_probe_that_fails_is_counted_and_pages_pass(self, site, tmp_path):
-        settings = ON | {
-            "DOWNLOADER_MIDDLEWARES": {f"{__name__}.BrokenMiddleware": 100},
-        }
-        [result] = run(tmp_path, Crawl(requests=requests(site), settings=settings))
+        settings = ON | {"DOWNLOADER_MIDDLEWARES": {f"{__name__}.BrokenMiddleware": 100}}
+        result = crawled(tmp_path, requests(site), settings)
         assert (result.stat("probes/failed"), result.stat("new")) == (1, len(ARTICLES))
         assert result.lines("WARNING", "probing", "probes/failed")
 
@@ -133,7 +131,7 @@ class TestThorough:
         # Scrapy asks for the target of several redirects once, but for this.
         gone = [{"url": site.url(path), "dont_filter": True} for path in GONE]
         wanted = [{"url": home}, *requests(site), *gone]
-        [result] = run(tmp_path, Crawl(requests=wanted, settings=ON))
+        result = crawled(tmp_path, wanted, ON)
         assert result.stat("error_page") == len(GONE)
         assert result.stat("probes/sent") == 1
         assert result.event("/articles/mill.html")["verdict"]["kind"] == "new"
@@ -142,7 +140,7 @@ class TestThorough:
         home = site.put("/", page("clock"))
         site.missing = Answer(page("clock").encode(), 200, HTML)
         wanted = [{"url": home}, *requests(site, *GONE)]
-        [result] = run(tmp_path, Crawl(requests=wanted, settings=ON))
+        result = crawled(tmp_path, wanted, ON)
         assert error_pages(result) == set(GONE)
         assert result.event("/")["verdict"]["kind"] == "new"
 
@@ -150,7 +148,7 @@ class TestThorough:
         """Its first page is the answer, too."""
         site.missing = Answer(page("mill").encode(), 200, HTML)
         wanted = requests(site, "/articles/mill-by-another-name.html")
-        [result] = run(tmp_path, Crawl(requests=wanted, settings=ON))
+        result = crawled(tmp_path, wanted, ON)
         assert (result.stat("error_page"), result.stat("probes/ambiguous")) == (0, 1)
         assert (result.stat("new"), result.stat("near_duplicate")) == (len(ARTICLES), 1)
 
@@ -159,7 +157,7 @@ class TestThorough:
         site.missing = Answer(b"gone", 404, HTML)
         site.wall = Answer(WALL.encode(), 200, HTML)
         wall = [f"/wall/{name}" for name in "abcdefgh"]
-        [result] = run(tmp_path, Crawl(requests=requests(site, *wall), settings=ON))
+        result = crawled(tmp_path, requests(site, *wall), ON)
         assert error_pages(result) == set(wall[4:])
         assert result.stat("probes/sent") == len(site.asked()) == 2
 
@@ -169,14 +167,14 @@ class TestThorough:
         copies = [f"/copies/{name}" for name in "abcdefgh"]
         for path in copies:
             site.put(path, page("kite"))
-        [result] = run(tmp_path, Crawl(requests=requests(site, *copies), settings=ON))
+        result = crawled(tmp_path, requests(site, *copies), ON)
         assert (result.stat("probes/sent"), result.stat("error_page")) == (2, 0)
         assert result.stat("near_duplicate") == len(copies) - 1
 
     def test_it_works_with_workers_and_with_every_index(self, site, tmp_path, every_index):
         site.missing = Answer(SORRY.encode(), 200, HTML)
         settings = ON | {"SIMHASH_WORKERS": 1}
-        crawl = Crawl(requests=requests(site, *GONE), settings=settings)
+        crawl = Crawl(requests(site, *GONE), settings)
         [result] = run(tmp_path, crawl)
         assert error_pages(result) == set(GONE)
         assert result.stat("index/size") == len(ARTICLES)
@@ -185,7 +183,7 @@ class TestThorough:
     def test_pages_that_arrive_at_once_wait_for_one_answer(self, site, tmp_path, process):
         site.missing = Answer(SORRY.encode(), 200, HTML)
         gone = [f"/gone/{name}" for name in "abcdefghij"]
-        crawl = Crawl(requests=requests(site, *gone), settings=ON, arguments={"at_once": True})
+        crawl = Crawl(requests(site, *gone), ON, arguments={"at_once": True})
         select = {"TWISTED_REACTOR": "twisted.internet.selectreactor.SelectReactor"}
         reactor = select if process == "CrawlerProcess" else {}
         [result] = run(tmp_path, crawl, process=process, process_settings=reactor)
@@ -197,14 +195,14 @@ class TestThorough:
     def test_nothing_is_left_of_an_answer_that_never_comes(self, site, tmp_path):
         """A host that cannot be reached any more: its pages pass."""
         settings = ON | {"DOWNLOADER_MIDDLEWARES": {f"{__name__}.BrokenMiddleware": 100}}
-        crawl = Crawl(requests=requests(site), settings=settings, arguments={"at_once": True})
+        crawl = Crawl(requests(site), settings, arguments={"at_once": True})
         [result] = run(tmp_path, crawl)
         assert (result.stat("probes/failed"), result.stat("new")) == (1, len(ARTICLES))
         assert not result.lines("Traceback")
 
     def test_without_the_setting_nothing_is_asked(self, site, tmp_path):
         site.missing = Answer(SORRY.encode(), 200, HTML)
-        [result] = run(tmp_path, Crawl(requests=requests(site, *GONE)))
+        result = crawled(tmp_path, requests(site, *GONE))
         assert site.asked() == []
         assert result.stat("error_page") == 0
 

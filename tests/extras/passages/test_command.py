@@ -102,11 +102,7 @@ def test_texts_that_are_kept_are_compared_and_shown(run, folder):
     written(folder, NOTICE, "notice.txt")
     assert run("passages", "add", "--index", "i", "notice.txt").code == 0
     ran = run(
-        "passages",
-        "check",
-        "--index",
-        "i",
-        written(folder, NOTICE.replace("bicycles", "dogs")),
+        "passages", "check", "--index", "i", written(folder, NOTICE.replace("bicycles", "dogs"))
     )
     assert f"         | {NOTICE}" in ran.out.splitlines()
 

@@ -30,12 +30,8 @@ ITEMS = {
 
 def crawl(site, paths, index, *, arguments=None, **settings):
     return Crawl(
-        requests=[site.url(path) for path in paths],
-        settings={
-            "SIMHASH_PASSAGES": str(index),
-            "SIMHASH_PASSAGES_TAGS": TAGS,
-            "SIMHASH_WORKERS": 0,
-        }
+        [site.url(path) for path in paths],
+        {"SIMHASH_PASSAGES": str(index), "SIMHASH_PASSAGES_TAGS": TAGS, "SIMHASH_WORKERS": 0}
         | settings,
         arguments=arguments or {},
     )
@@ -55,15 +51,15 @@ def results(pages, module_path):
         "worker": crawl(pages, ["/mill", "/bees"], module_path / "c", SIMHASH_WORKERS=1),
         "foreign": crawl(pages, ["/mill"], foreign),
         "items": Crawl(
-            requests=[pages.url(path) for path in ITEMS],
-            spider="tests.crawl.spiders.ItemsSpider",
-            settings={
+            [pages.url(path) for path in ITEMS],
+            {
                 "SIMHASH_PASSAGES": str(module_path / "f"),
                 "SIMHASH_PASSAGES_TAGS": TAGS,
                 "SIMHASH_ITEM_FIELDS": ["text"],
                 "SIMHASH_ITEM_ACTION": "tag",
                 "SIMHASH_WORKERS": 0,
             },
+            spider="tests.crawl.spiders.ItemsSpider",
             arguments={"items": ITEMS},
         ),
         "undeclared": crawl(

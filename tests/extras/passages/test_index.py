@@ -5,12 +5,7 @@ import threading
 
 import pytest
 
-from scrapy_simhash.errors import (
-    IndexClosed,
-    IndexCorrupt,
-    IndexForeign,
-    IndexMismatch,
-)
+from scrapy_simhash.errors import IndexClosed, IndexCorrupt, IndexForeign, IndexMismatch
 from scrapy_simhash.extras.passages.cutting import spans_of
 from scrapy_simhash.extras.passages.index import FILE_NAME, open_passages
 from scrapy_simhash.extras.passages.scheme import PLAN, fingerprint_of

@@ -17,7 +17,7 @@ from scrapy_simhash.extras.url_rules.rows import decode_rules
 from scrapy_simhash.index import open_index
 from scrapy_simhash.index.history import PREFIX
 from scrapy_simhash.index.redis import open_redis_index
-from tests.crawl.harness import Crawl, child_environment, index_settings, run
+from tests.crawl.harness import Crawl, child_environment, crawled, index_settings, run
 from tests.workers.watching import eventually
 
 if TYPE_CHECKING:
@@ -60,8 +60,8 @@ def crawls(site, module_path: Path, every_index):
     requests = [*learned, *tried, *special]
     return run(
         module_path,
-        Crawl(requests=requests, settings=ON, arguments={"failing": [FAILING]}),
-        Crawl(requests=tried[:12], settings={"SIMHASH_URL_RULES": "learn"}),
+        Crawl(requests, ON, arguments={"failing": [FAILING]}),
+        Crawl(tried[:12], {"SIMHASH_URL_RULES": "learn"}),
     )
 
 
@@ -95,13 +95,10 @@ def test_a_damaged_row_is_counted_and_written_anew(site, tmp_path, monkeypatch):
     monkeypatch.delenv("CRAWL_WITH_REDIS", raising=False)
     directory = tmp_path / "simhash" / "spiders" / "pages"
     first, second = topic(site, 1, "a"), topic(site, 1, "b")
-    run(tmp_path, Crawl(requests=[first, second]))
+    run(tmp_path, Crawl([first, second]))
     with open_index(directory) as index:
         index.change_note("127.0.0.1", lambda _: b"{damaged")
-    [result] = run(
-        tmp_path,
-        Crawl(requests=[topic(site, n, sid) for n in (1, 2, 3) for sid in "ab"], settings=ON),
-    )
+    result = crawled(tmp_path, [topic(site, n, sid) for n in (1, 2, 3) for sid in "ab"], ON)
     assert result.stat("errors/url_rules") == 1
     assert result.stat("checked") == 6
     with open_index(directory) as index:
@@ -152,6 +149,6 @@ def test_rules_survive_a_crawl_that_is_killed(site, tmp_path, every_index):
             barrier.abort()
     assert child.returncode == -signal.SIGKILL
     requests = [topic(site, number, sid) for number in range(220, 232) for sid in "abc"]
-    [after] = run(tmp_path, Crawl(requests=requests, settings=ON))
+    after = crawled(tmp_path, requests, ON)
     assert after.stat("url_rules/spared") > 0
     assert len({path.partition("&")[0] for path in after.seen()}) == 12

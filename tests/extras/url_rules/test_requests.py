@@ -31,8 +31,7 @@ class Crawl:
         self.counts = Counter()
         self.failures = []
         pages = SimpleNamespace(
-            index=self.index,
-            calls=SimpleNamespace(tell=lambda _key, ask: ask(self.index)),
+            index=self.index, calls=SimpleNamespace(tell=lambda _key, ask: ask(self.index))
         )
         self.scheduled = []
         self.rules = RequestRules(
