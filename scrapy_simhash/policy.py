@@ -28,6 +28,7 @@ KeptReason = Literal[
     "depth",
     "no_items",
     "values",
+    "leads_on",
     NoRetry,
 ]
 
@@ -98,6 +99,7 @@ class Circumstances:
         would end at once.
     :param call_needed: the callback runs even if its items are dropped, because the representative
         leads on to one further page, or the spider waits for the page.
+    :param items_needed: a pipeline turned an item of the representative into a request.
     :param has_foreign: items of the representative say what neither page nor request says, so that
         those of the page may say something else.
     :param no_retry: the reason why the page could not be requested again after a failure of its
@@ -117,6 +119,7 @@ class Circumstances:
     gives_items: bool = False
     is_start: bool = False
     call_needed: bool = False
+    items_needed: bool = False
     has_foreign: bool = False
     no_retry: NoRetry | None = None
 
@@ -210,6 +213,7 @@ class Policy:
             "request": not earlier.same_request or around.request_has_changed,
             # Links beyond the limit are not followed from the representative.
             "depth": around.depth_limited and earlier.nearer,
+            "leads_on": hides_items and around.items_needed,
         }
         reason = next((reason for reason, applies in reasons.items() if applies), None)
         if reason is None and hides_items and around.has_password():

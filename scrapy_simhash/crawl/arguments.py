@@ -232,9 +232,12 @@ def with_request(page: PageFingerprint, request: Request, request_hash: bytes) -
 
 
 def texts_in(value: Any) -> Iterator[str]:
-    """Yield the texts in a value, and in the containers in it."""
+    """Yield the texts in a value, and in the containers in it, and numbers that may be prices."""
     if isinstance(value, str):
         yield value
+    elif isinstance(value, float):
+        if round(value, 2) == value >= 1:  # no time, nor a share
+            yield str(value).removesuffix(".0")
     elif isinstance(value, dict):
         for part in value.values():
             yield from texts_in(part)

@@ -6,7 +6,8 @@ while the errback of a dropped page runs. An errback may also leave a request to
 a handler of ``spider_idle``. So for each errback that was called, one further request with the same
 callback and errback counts.
 
-A request that a callback passes to ``engine.crawl`` leads on like one that it yields.
+A request that a callback passes to ``engine.crawl`` leads on like one that it yields. One that
+comes from a pipeline or a signal while an item is on its way belongs to the item.
 """
 
 from __future__ import annotations
@@ -90,9 +91,14 @@ class AskingAgain:
         page = _running.get()
         # Requests that were yielded carry their arguments. Scrapy may schedule those of ``start()``
         # in a task that inherits the context of a callback.
-        if page is None or page.ended or CARRIED_META_KEY in request.meta or is_retry(request):
+        if page is None or CARRIED_META_KEY in request.meta or is_retry(request):
             return
-        if page.dropped:
+        if page.unsettled > 0:
+            page.items_lead_on = True
+            self._following.items_lead_on(page.key)
+        elif page.ended:
+            return
+        elif page.dropped:
             request.meta[ASKED_AGAIN_META_KEY] = True
         else:  # it leads on, as if the callback had yielded the request
             self._following.given(page, request)

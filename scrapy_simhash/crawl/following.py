@@ -7,7 +7,8 @@ page that gave none.
 A callback that gives one or two requests, or one or two for itself, leads on: to the next and the
 previous page of a list, from a page that asks for the visitor's age, or to the next number. If the
 callback of such a page's copy did not run, the crawl would lose all that comes after it. So it
-runs, and its items are dropped.
+runs, and its items are dropped. If a pipeline turned an item of the page into a request, the copy
+passes with its items.
 
 One or two requests of a copy pass, but not those that hand on what the page says, such as the name
 of a product: they would bring the same again. Of more, those pass that the page has not given: with
@@ -64,6 +65,8 @@ class Following:
     def __init__(self, arguments: Arguments) -> None:
         self._arguments = arguments
         self._given: LocalCache[str, _Given] = LocalCache(_REMEMBERED_PAGES)
+        # Keys of pages whose items were turned into requests.
+        self._by_items: LocalCache[str, None] = LocalCache(_REMEMBERED_PAGES)
 
     def given(self, page: PageState, request: Request, said: str = "") -> None:
         """Record a request that the callback of a page gave.
@@ -82,6 +85,14 @@ class Following:
     def leads_on(self, key: str) -> bool:
         """Return True if the callback of a page has led on, see `PageState.leads_on`."""
         return self._given.get(key, _UNKNOWN).leads_on
+
+    def items_lead_on(self, key: str) -> None:
+        """Record that an item of a page was turned into a request."""
+        self._by_items[key] = None
+
+    def leads_on_by_items(self, key: str) -> bool:
+        """Return True if an item of a page was turned into a request."""
+        return key in self._by_items
 
     def is_barren(self, key: str) -> bool:
         """Return True if the callback of a page has given nothing."""

@@ -6,9 +6,10 @@ cannot speak for its copies if the item has the name of a product that is not on
 callbacks of copies run, and items pass that have such words of their own.
 
 Names of files count as foreign words: pages with one text, such as a licence, may differ in nothing
-but their picture or document. Else only words of letters count, because numbers may be times or
-random. If the first items of a callback have no foreign words, or those of three copies have the
-same, the callback is trusted: its items come from its pages.
+but their picture or document. Of numbers, those count that are a whole text or floats, such as
+prices, but no others, because they may be counts, sizes or times. If the first items of a callback
+have no foreign words, or those of three copies have the same, the callback is trusted: its items
+come from its pages.
 """
 
 from __future__ import annotations
@@ -44,6 +45,9 @@ _MAX_ITEMS = 3  # of a page
 _MAX_VALUE_CHARACTERS = 200
 _MAX_CHARACTERS = 500
 _MIN_WORD_CHARACTERS = 4
+_BETWEEN_DIGITS = re.compile(r"(?<=\d)[.,'\s]+(?=\d)")
+# A number, perhaps with a currency. Shorter ones are on many pages, longer ones may be times.
+_NUMBER = re.compile(r"[^\d:/-]{0,4}(\d{3,8})\D{0,4}")
 # Words joined by hyphens. One with a digit, such as a UUID, is no word, nor are its parts.
 _JOINED_WORDS = re.compile(r"[\w-]+")
 _URL_OF_FILE = re.compile(rf"[^\s?#]+\.({'|'.join(IGNORED_EXTENSIONS)})([?#]\S*)?", re.IGNORECASE)
@@ -99,14 +103,16 @@ class ForeignValues:
             text = response.text if isinstance(response, TextResponse) else ""
             urls = unquote(f"{page.request.url} {response.url}")
             page.said = f"{text} {urls} {self._arguments.shown(page.request)}".casefold()
+        has_numbers = any(map(str.isdigit, words))
+        numbers = _BETWEEN_DIGITS.sub("", page.said) if has_numbers else ""
         for word in words:
-            if "." in word or word not in page.said:
+            if "." in word or word not in (numbers if word.isdigit() else page.said):
                 yield word
 
 
 def _words(item: Any) -> set[str]:
-    """Return the words in the short texts of an item, and the names of files with their folders;
-    none if it cannot be read.
+    """Return the words in the short texts of an item, the digits of its numbers, and the names of
+    files with their folders; none if it cannot be read.
     """
     found: set[str] = set()
     characters = 0
@@ -120,6 +126,8 @@ def _words(item: Any) -> set[str]:
             characters += len(text)
             if characters > _MAX_CHARACTERS:
                 break
+            if number := _NUMBER.fullmatch(_BETWEEN_DIGITS.sub("", text.strip())):
+                found.add(number[1])
             joined = _JOINED_WORDS.findall(text.casefold())
             found.update(
                 word

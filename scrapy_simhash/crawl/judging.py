@@ -473,7 +473,9 @@ class Judging:
             """Return True if the callback of a copy is to run, although the page is confirmed."""
             if page is None:
                 return False
-            return page.has_foreign or (page.leads_on and not copy.called)
+            if page.has_foreign or page.items_lead_on:
+                return True
+            return page.leads_on and not copy.called
 
         def confirmed_copies(_: None) -> None:
             self.retries.confirmed(key, observation, gave_items=gave_items, is_to_call=is_to_call)

@@ -256,6 +256,7 @@ class SimhashSpiderMiddleware(_SpiderMiddleware):
                 arguments=tuple(chain.from_iterable(arguments)),
                 depth_limited=self._depth_limited,
                 call_needed=call_needed,
+                items_needed=follows_chains and self._following.leads_on_by_items(original),
                 has_foreign=self._foreign_values.has_foreign(original, request),
                 is_start=_is_start(request),
             ),

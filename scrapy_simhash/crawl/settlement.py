@@ -59,6 +59,7 @@ class PageState:
     :param failed: the callback, a middleware or a pipeline failed, or the content was refused.
     :param refused: the spider has refused such content.
     :param asked_again: the spider has asked for this page again.
+    :param items_lead_on: a pipeline or a handler of a signal turned an item into a request.
     :param items_looked_at: number of items that were looked at for foreign words.
     :param has_foreign: an item has foreign words, see `scrapy_simhash.crawl.foreign_values`.
     :param said: what the page and its request say, once an item was compared with it.
@@ -95,6 +96,7 @@ class PageState:
     failed: bool = False
     refused: bool = False
     asked_again: bool = False
+    items_lead_on: bool = False
     items_looked_at: int = 0
     has_foreign: bool = False
     said: str = ""

@@ -6,12 +6,13 @@ import asyncio
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
+from scrapy import Request
 from scrapy.core.downloader.handlers.base import BaseDownloadHandler
 from scrapy.exceptions import DropItem
 from scrapy.http import HtmlResponse
 
 if TYPE_CHECKING:
-    from scrapy import Request
+    from scrapy.crawler import Crawler
     from scrapy.http import Response
 
 
@@ -28,7 +29,14 @@ class SiteHandler(BaseDownloadHandler):
 
 
 class ValidatingPipeline:
-    """Refuses items that say so: drops them, or fails; at once or late."""
+    """Refuses items that say so: drops them, or fails; at once or late. Requests what is next."""
+
+    def __init__(self, crawler: Crawler) -> None:
+        self._crawler = crawler
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> ValidatingPipeline:
+        return cls(crawler)
 
     async def process_item(self, item: Any) -> Any:
         refused = item.get("refused")
@@ -36,6 +44,8 @@ class ValidatingPipeline:
             await asyncio.sleep(0.06)
         if item.get("slow"):
             await asyncio.sleep(0.03)
+        if item.get("next"):
+            self._crawler.engine.crawl(Request(item["next"]))
         if refused and "drops" in refused:
             raise DropItem("not valid")
         if refused:

@@ -301,7 +301,7 @@ class Gathered(GeneratedSpider):
 class Remembered(GeneratedSpider):
     """The spider keeps half-filled items until a last page arrives, which is the same for all."""
 
-    ways = ("plain", "constant", "nested", "record")
+    ways = ("plain", "constant", "nested", "record", "price")
 
     def answer(self, path: str, request: Request, count: int) -> Any:
         if path.startswith("/reviews/"):
@@ -326,6 +326,8 @@ class Remembered(GeneratedSpider):
             item["more"] = [{"names": [name]}]
         if self.way == "record":
             item["more"] = Record(name)
+        if self.way == "price":
+            item["content"] = 100.5 + int(name.rsplit(" ", 1)[1])
         yield item
 
 
@@ -804,6 +806,29 @@ class Chained(GeneratedSpider):
 
     def parse_list(self, response: Response) -> Any:
         return [response.follow(a, self.parse) for a in response.css("a.n")]
+
+
+class LedByItems(Chained):
+    """A pipeline, or a handler of a signal, requests the next page of the chain."""
+
+    ways = ("pipeline", "slow pipeline", "signal")
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler, *args: Any, **kwargs: Any) -> Any:
+        spider = super().from_crawler(crawler, *args, **kwargs)
+        if spider.way == "signal":
+            crawler.signals.connect(spider.lead_on, signals.item_scraped)
+        return spider
+
+    def lead_on(self, item: Any) -> None:
+        if self.waiting:
+            self.crawler.engine.crawl(Request(self.waiting.pop(0)))
+
+    def parse_document(self, response: Response) -> Any:
+        item = {"content": response.css("h1::text").get(), "slow": "slow" in self.way}
+        if self.way != "signal" and self.waiting:
+            item["next"] = self.waiting.pop(0)
+        return [item]
 
 
 class Listed(GeneratedSpider):

@@ -14,7 +14,7 @@ from scrapy_simhash.crawl.settlement import PageState
 from scrapy_simhash.policy import PASS
 from scrapy_simhash.verdict import Verdict
 
-HTML = "<h1>No reviews yet</h1><p class='box-available'>Write the first one</p>"
+HTML = "<h1>No reviews yet</h1><p class='box-available'>Write the first one, for 1250,00 EUR</p>"
 
 
 LOOP: dict = {}
@@ -63,7 +63,13 @@ def crawl():
 
 @pytest.mark.parametrize(
     "item",
-    [{"found": [{"names": ("reviews", "mill clock")}]}, Row(name="Mill"), {"of": Record("Mill")}],
+    [
+        {"found": [{"names": ("reviews", "mill clock")}]},
+        Row(name="Mill"),
+        {"of": Record("Mill")},
+        {"price": "1,299.00 €"},
+        {"price": 19.95},
+    ],
 )
 def test_words_from_elsewhere_are_foreign(crawl, item):
     assert crawl.gave(item)
@@ -78,6 +84,8 @@ def test_words_from_elsewhere_are_foreign(crawl, item):
         {"id": "3f2b9c1e-dead-4bad-8f00-cafe12345678", "slug": "no-reviews-yet"},
         {"url": "https://x.test/1", "page": "https://x.test/a/1.php"},
         {"short": "a tea"},
+        {"price": "1,250.00", "before": "EUR 1250", "now": [1250.0, 0.25, 1764201234.5, 1.2345]},
+        {"count": 1299, "stars": "17", "at": "12:30:45", "on": "26/11/2026", "id": "4711-0815"},
         {"text": "other words " * 30},  # a long text comes from the page
         object(),
         LOOP,
