@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from scrapy_simhash.confirmation import UNCONFIRMED
 from scrapy_simhash.dedupe.fields import INNER_FIELDS, value_of
-from scrapy_simhash.detector import Detector, PageFingerprint
+from scrapy_simhash.detector import Detector, evidence_of
 from scrapy_simhash.documents.decoding import decoded, without_surrogates
 from scrapy_simhash.documents.files import path_name
 from scrapy_simhash.documents.html import is_html_response
 from scrapy_simhash.documents.json_records import parse_json
 from scrapy_simhash.documents.lines import Unreadable
 from scrapy_simhash.documents.warc import read_page
+from scrapy_simhash.evidence import NO_EVIDENCE, Evidence
 from scrapy_simhash.extraction import Extraction, plain_text
 from scrapy_simhash.identities import IDENTITY_FIELDS, identities_of_record
 from scrapy_simhash.markup import is_html, kind_of
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
 
     from scrapy_simhash.dedupe.options import DedupeOptions, Fields, Format
 
-_Read = tuple[str, str | Extraction] | tuple[str, str | Extraction, dict[str, list[str]]]
+_Read = tuple[str, str | Extraction, dict[str, list[str]]]
 """The key of a record, its page or text, and the values of `Fields.distinct`."""
 _URL = re.compile(r"https?://", re.IGNORECASE)
 
@@ -53,10 +54,12 @@ class Job(NamedTuple):
 
 
 class Fingerprinted(NamedTuple):
-    """A record with its key and its fingerprint, or the reason why it is skipped."""
+    """A record with its key, and with its fingerprint or the reason why it is skipped."""
 
     key: str
-    page: PageFingerprint
+    fingerprint: int | None = None
+    evidence: Evidence = NO_EVIDENCE
+    skipped: str | None = None
 
 
 class Fingerprinter:
@@ -101,16 +104,18 @@ class Fingerprinter:
     def _fingerprint(self, job: Job, at: int) -> Fingerprinted:
         content, key = job.contents[at], job.default_key(at)
         if isinstance(content, str):
-            return skipped(key, content)
+            return Fingerprinted(key, skipped=content)
         try:
-            key, page, *chosen = self._read(content, key)
+            key, page, chosen = self._read(content, key)
             if isinstance(page, str):
-                return Fingerprinted(key, self._detector.fingerprint_page(page, *chosen))
-            return Fingerprinted(key, self._detector.fingerprint_extraction(page))
+                found = self._detector.fingerprint_page(page, chosen)
+            else:
+                found = self._detector.fingerprint_extraction(page)
         except Unreadable as error:
-            return skipped(error.key or key, error.reason)
+            return Fingerprinted(error.key or key, skipped=error.reason)
         except (Exception, SystemExit):  # noqa: BLE001 - no record may stop a run
-            return skipped(key, "error")
+            return Fingerprinted(key, skipped="error")
+        return Fingerprinted(key, found.fingerprint, evidence_of(key, found), found.skipped)
 
     def _record(self, content: bytes, default_key: str) -> _Read:
         """Return the key of a record, and its page as HTML or its text as an `Extraction`."""
@@ -129,52 +134,45 @@ class Fingerprinter:
             html = without_surrogates(str(value))
             if kind_of(html) != "text":
                 return key, html, chosen
-            return key, Extraction(plain_text(html), name, distinct=chosen)
+            return key, Extraction(plain_text(html), name, distinct=chosen), chosen
         values = [value_of(record, field) for field in fields.text]
         texts = [_text_of(value) for value in values if value is not None]
         if not texts:
             raise Unreadable("no_field", key)
         text = "\n".join(texts)
         own = {n: _text_of(value) for n, value in record.items() if n.lower() in IDENTITY_FIELDS}
-        return key, Extraction(
-            text, name, identities=tuple(identities_of_record(own, text)), distinct=chosen
-        )
+        identities = tuple(identities_of_record(own, text))
+        return key, Extraction(text, name, identities=identities, distinct=chosen), chosen
 
-    def _html_file(self, content: bytes, key: str) -> tuple[str, str]:
+    def _html_file(self, content: bytes, key: str) -> _Read:
         try:
             with Path(os.fsdecode(content)).open("rb") as file:
                 body = file.read(self._max_bytes + 1)
         except OSError:
             raise Unreadable("unreadable", key) from None
-        return self._page(key, body, None)
+        return key, self._page(key, body, None), {}
 
-    def _warc_record(self, content: bytes, _default_key: str) -> tuple[str, str | Extraction]:
+    def _warc_record(self, content: bytes, _default_key: str) -> _Read:
         page = read_page(content, self._max_bytes)
         key = page_url(without_surrogates(page.url))
         if page.kind == "conversion" and (page.content_type or "").startswith("text/plain"):
-            key, text = self._page(key, page.body, page.content_type)
-            return key, Extraction(text)
+            return key, Extraction(self._page(key, page.body, page.content_type)), {}
         # In a folder or a crawl, too, an empty body is of no type.
         if page.body and not is_html_response(
             page.body, page.url, page.content_type, page.disposition
         ):
             raise Unreadable("not_html", key)
-        key, html = self._page(key, page.body, page.content_type)
+        html = self._page(key, page.body, page.content_type)
         if not (page.is_decoded or is_html(html)):
             raise Unreadable("content_encoding", key)
-        return key, html
+        return key, html, {}
 
-    def _page(self, key: str, body: bytes, content_type: str | None) -> tuple[str, str]:
+    def _page(self, key: str, body: bytes, content_type: str | None) -> str:
         if not body:
             raise Unreadable("empty", key)
         if len(body) > self._max_bytes:
             raise Unreadable("too_large", key)
-        return key, decoded(body, content_type)
-
-
-def skipped(key: str, reason: str) -> Fingerprinted:
-    """Return a skipped record, which has no fingerprint."""
-    return Fingerprinted(key, PageFingerprint(skipped=reason))
+        return decoded(body, content_type)
 
 
 def _text_of(value: Any) -> str:

@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 from scrapy_simhash.dedupe.state import Checkpoint
 from scrapy_simhash.dedupe.summary import plain_verdict
-from scrapy_simhash.detector import Detector, evidence_of
+from scrapy_simhash.detector import Detector
 from scrapy_simhash.evidence import evidence_from, plain_evidence
 from scrapy_simhash.index.base import PageToObserve
 from scrapy_simhash.policy import Policy
+from scrapy_simhash.verdict import Verdict
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -19,9 +20,7 @@ if TYPE_CHECKING:
     from scrapy_simhash.dedupe.fingerprinting import Fingerprinted
     from scrapy_simhash.dedupe.options import DedupeOptions
     from scrapy_simhash.dedupe.state import State
-    from scrapy_simhash.detector import PageFingerprint
     from scrapy_simhash.index import Index, Observation
-    from scrapy_simhash.verdict import Verdict
 
 # Upper limit of a batch, whose records are written to the index together. A batch also ends before
 # a repeated key and after a record that changed, so that verdicts are the same for any limit.
@@ -74,9 +73,9 @@ class Judge:
             batch = records[at : at + BATCH_RECORDS - len(self._lines)]
             self._index.prefetch(
                 [
-                    (record.page.fingerprint, evidence_of(record.key, record.page))
-                    for record in batch
-                    if record.page.fingerprint is not None
+                    (fingerprint, evidence)
+                    for _, fingerprint, evidence, _ in batch
+                    if fingerprint is not None
                 ]
             )
             for record in batch:
@@ -85,13 +84,11 @@ class Judge:
 
     def add(self, record: Fingerprinted) -> None:
         """Judge the next record."""
-        key, page = record
+        key = record.key
         if key in self._keys:
             self.commit()
-        known_verdict = self._known_verdict(key, page)
-        verdict = known_verdict or self._detector.judge(
-            self._index, key, page, in_scope=self._options.in_scope(key)
-        )
+        known_verdict = self._known_verdict(record)
+        verdict = known_verdict or self._verdict(record)
         is_seen = known_verdict is not None or self._is_seen(verdict)
         is_dropped = self._options.action == "drop" and is_seen
         values = plain_verdict(verdict, dropped=is_dropped)
@@ -111,15 +108,25 @@ class Judge:
         if len(self._lines) == BATCH_RECORDS or verdict.kind == "changed":
             self.commit()
 
-    def _known_verdict(self, key: str, page: PageFingerprint) -> Verdict | None:
+    def _verdict(self, record: Fingerprinted) -> Verdict:
+        key, fingerprint, evidence, skipped = record
+        if fingerprint is None:
+            bits = self._options.scheme.bits
+            return Verdict(kind="skipped", key=key, bits=bits, reason=skipped)
+        in_scope = self._options.in_scope(key)
+        return self._detector.verdict(
+            self._index.observe(key, fingerprint, evidence, in_scope=in_scope), 0
+        )
+
+    def _known_verdict(self, record: Fingerprinted) -> Verdict | None:
         """Return the verdict on a copy of a known record: ``near-duplicate``, or ``unchanged`` for
         the same key. Return None for other records.
         """
-        if self._known is None or page.fingerprint is None:
+        key, fingerprint, evidence, _ = record
+        if self._known is None or fingerprint is None:
             return None
-        in_scope = self._options.in_scope(key)
-        record = PageToObserve(key, page.fingerprint, evidence_of(key, page), in_scope)
-        verdict = self._detector.verdict(self._known.foresee(record), 0)
+        page = PageToObserve(key, fingerprint, evidence, self._options.in_scope(key))
+        verdict = self._detector.verdict(self._known.foresee(page), 0)
         is_known = verdict.kind in ("near-duplicate", "unchanged")
         return replace(verdict, observation=None) if is_known else None
 

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections import deque
 from itertools import chain
+from operator import attrgetter
 from typing import TYPE_CHECKING
 
-from scrapy_simhash.dedupe.fingerprinting import Fingerprinted, Fingerprinter, Job, skipped
-from scrapy_simhash.detector import PageFingerprint
+from scrapy_simhash.dedupe.fingerprinting import Fingerprinted, Fingerprinter, Job
 from scrapy_simhash.evidence import Evidence
 from scrapy_simhash.workers.pool import STEP_INTERVAL_S, WorkerPool
 from scrapy_simhash.workers.process import Work
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator, Iterable
+    from collections.abc import Generator, Iterable
     from concurrent.futures import Future
 
 # Jobs that are queued or at work for each worker, so that none waits for the oldest job.
@@ -25,9 +25,9 @@ class Workers:
 
     def __init__(self, fingerprinter: Fingerprinter, count: int) -> None:
         work: Work[Job, list[Fingerprinted] | str] = Work(
-            serve=serve_jobs,
+            serve=attrgetter("fingerprint"),
             spec=fingerprinter,
-            result_classes=(Fingerprinted, PageFingerprint, Evidence),
+            result_classes=(Fingerprinted, Evidence),
             timeout_ms=fingerprinter.timeout_ms,
             lost_result=str,
             without_workers="use --workers 1, which starts no process",
@@ -64,27 +64,9 @@ class Workers:
         if not isinstance(result, str):
             return result
         if len(job.contents) == 1:  # `result` is the reason
-            return [skipped(job.default_key(0), result)]
+            return [Fingerprinted(job.default_key(0), skipped=result)]
         singles = (
             Job(job.name, number, [content])
             for number, content in enumerate(job.contents, job.first_number)
         )
         return list(chain.from_iterable(self.fingerprints(singles)))
-
-
-def serve_jobs(fingerprinter: Fingerprinter) -> Callable[[Job], list[Fingerprinted]]:
-    """Return a function that fingerprints the records of a job. Runs in a worker."""
-
-    def fingerprint(job: Job) -> list[Fingerprinted]:
-        # Without texts and times, which `dedupe` does not use.
-        return [
-            Fingerprinted(
-                key,
-                PageFingerprint(
-                    fingerprint=page.fingerprint, evidence=page.evidence, skipped=page.skipped
-                ),
-            )
-            for key, page in fingerprinter.fingerprint(job)
-        ]
-
-    return fingerprint

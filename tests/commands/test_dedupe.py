@@ -274,7 +274,7 @@ def test_the_documentation_lists_every_option_and_reason():
     for name in options_of(parser) - settings_of(parser).keys() - {"--help"}:
         assert any(f"`{name}" in line for line in table), name
     source = "".join(p.read_text() for p in (ROOT / "scrapy_simhash").glob("d*/*.py"))
-    reasons = set(re.findall(r'(?:Unreadable\(|skipped\(key, |reason=|reason = )"(\w+)"', source))
+    reasons = set(re.findall(r'(?:Unreadable\(|skipped=|reason=|reason = )"(\w+)"', source))
     reasons |= {"timeout", "worker_died"}
     assert {"not_json", "too_large", "status", "error", "not_warc"} <= reasons
     for reason in reasons:

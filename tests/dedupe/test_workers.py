@@ -7,7 +7,6 @@ import pytest
 from scrapy_simhash.dedupe.fingerprinting import Fingerprinted, Fingerprinter, Job
 from scrapy_simhash.dedupe.options import DedupeOptions, Fields
 from scrapy_simhash.dedupe.workers import Workers
-from scrapy_simhash.detector import PageFingerprint
 from scrapy_simhash.errors import WorkerError
 from scrapy_simhash.evidence import Evidence
 from scrapy_simhash.scheme import Scheme
@@ -35,9 +34,9 @@ def jobs(count, each=5):
 def test_an_answer_has_what_the_judge_needs_and_nothing_else():
     workers = Workers(fingerprinter(), 1)
     records = [
-        Fingerprinted("a", PageFingerprint(fingerprint=2**255 + 1, evidence=EVIDENCE)),
-        Fingerprinted("\ud800\n", PageFingerprint(skipped="few_tokens")),
-        Fingerprinted("c", PageFingerprint(fingerprint=0, evidence=Evidence(certainty=b"\n"))),
+        Fingerprinted("a", 2**255 + 1, EVIDENCE),
+        Fingerprinted("\ud800\n", skipped="few_tokens"),
+        Fingerprinted("c", 0, Evidence(certainty=b"\n")),
     ]
     try:
         work = workers.pool._work

@@ -9,7 +9,6 @@ from pyspark.sql import functions as F  # noqa: N812 - its usual name
 from pyspark.sql.types import BinaryType
 
 from scrapy_simhash.dedupe.fingerprinting import Fingerprinter, Job
-from scrapy_simhash.detector import evidence_of
 from scrapy_simhash.errors import SimhashError
 from scrapy_simhash.evidence import encode_evidence
 from scrapy_simhash.identities import IDENTITY_FIELDS
@@ -77,15 +76,13 @@ def column_named(name: str) -> Column:
 
 def _row(fingerprinter: Fingerprinter, content: bytes | str, width: int) -> tuple[Any, ...]:
     job = Job(_NO_KEY, 1, [content])
-    [(key, page)] = fingerprinter.fingerprint(job)
+    [(key, fingerprint, evidence, skipped)] = fingerprinter.fingerprint(job)
     own_key = None if key == job.default_key(0) else key
-    if page.fingerprint is None:
-        return (own_key, None, None, None, page.skipped)
-    # The site of a page is in its key, if that is a URL.
-    evidence = page.evidence if own_key is None else evidence_of(own_key, page)
+    if fingerprint is None:
+        return (own_key, None, None, None, skipped)
     return (
         own_key,
-        page.fingerprint.to_bytes(width, "big"),
+        fingerprint.to_bytes(width, "big"),
         evidence.certainty,
         encode_evidence(evidence._replace(certainty=b"")),
         None,
