@@ -1,7 +1,5 @@
 """The rules for imports, checked in the source and in separate processes."""
 
-from __future__ import annotations
-
 import ast
 import pkgutil
 import re
@@ -9,13 +7,9 @@ import subprocess
 import sys
 from graphlib import TopologicalSorter
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import scrapy_simhash
 from scrapy_simhash.slices import slices
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 PACKAGE = Path(scrapy_simhash.__file__).parent
 NAME = scrapy_simhash.__name__
@@ -30,7 +24,7 @@ FOREIGN = ["scrapy", "twisted", "plyvel", "rocksdict", "redis", "pyspark"]
 HEAVY = ["jieba", "numpy", "lxml", "plyvel", "rocksdict", "readability", "scrapy", "twisted"]
 
 
-def module_name(path: Path) -> str:
+def module_name(path):
     parts = path.relative_to(PACKAGE.parent).with_suffix("").parts
     return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
 
@@ -62,15 +56,15 @@ COMMANDS = {
 } - WITH_SCRAPY
 
 
-def is_type_checking(node: ast.AST) -> bool:
+def is_type_checking(node):
     return isinstance(node, ast.If) and ast.unparse(node.test).endswith("TYPE_CHECKING")
 
 
-def imports(name: str, *, type_checking: bool = False) -> Iterator[tuple[str, int]]:
+def imports(name, *, type_checking=False):
     """(module, line) of the imports in a module's source; `from a import b` is a.b if a module."""
     path = MODULES[name]
 
-    def walk(node: ast.AST) -> Iterator[tuple[str, int]]:
+    def walk(node):
         if isinstance(node, ast.Import):
             yield from ((alias.name, node.lineno) for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
@@ -92,11 +86,11 @@ def imports(name: str, *, type_checking: bool = False) -> Iterator[tuple[str, in
     yield from walk(ast.parse(path.read_text(encoding="utf-8")))
 
 
-def belongs(module: str, *packages: str) -> bool:
+def belongs(module, *packages):
     return any(module == package or module.startswith(f"{package}.") for package in packages)
 
 
-def run(code: str, *arguments: str) -> None:
+def run(code, *arguments):
     child = subprocess.run(
         [sys.executable, "-W", "ignore", "-X", "utf8", "-c", code, *arguments],
         capture_output=True,

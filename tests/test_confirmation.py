@@ -1,7 +1,5 @@
 """Confirmation: names, resemblance, and cases in doubt."""
 
-from __future__ import annotations
-
 import pytest
 
 from scrapy_simhash.confirmation import (
@@ -20,12 +18,12 @@ from scrapy_simhash.sketch import estimate_resemblance, sketch
 SITE = site_number("example.com")
 
 
-def page(title: str = "", heading: str = "", text: str = "", site: int = SITE) -> Evidence:
+def page(title="", heading="", text="", site=SITE):
     made = sketch(token_hashes(text.split()))
     return Evidence(made, site, *page_names(Names(title, [heading] if heading else ())))
 
 
-def words(first: int, last: int) -> str:
+def words(first, last):
     return " ".join(f"word{number}" for number in range(first, last))
 
 

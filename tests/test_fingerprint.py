@@ -1,9 +1,6 @@
-from __future__ import annotations
-
 import math
 import random
 from fractions import Fraction
-from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import example, given
@@ -14,9 +11,6 @@ from scrapy_simhash.fingerprint import simhash
 from tests import oracles
 from tests.samples import ENGLISH
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
 WIDTHS = range(8, 513, 8)
 
 texts = st.text(st.characters(), max_size=6)  # lone surrogates are among them
@@ -24,11 +18,11 @@ binary_weights = st.integers(1, 4096).map(lambda sixteenths: sixteenths / 16)
 any_weights = st.floats(min_value=0, exclude_min=True, allow_infinity=False)
 
 
-def weighted(weights: st.SearchStrategy[float]) -> st.SearchStrategy[dict[str, float]]:
+def weighted(weights):
     return st.dictionaries(texts, weights, min_size=1, max_size=12)
 
 
-def value_of(features: Mapping[str, float], bits: int, tie: str = "zero") -> int:
+def value_of(features, bits, tie="zero"):
     return simhash(features.items(), bits, tie=tie).value
 
 

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
@@ -11,7 +9,7 @@ from tests import oracles
 features = st.lists(st.text(st.characters(), max_size=20), max_size=6)  # lone surrogates, too
 
 
-def values(name: str, wanted: list[str], bits: int) -> list[int]:
+def values(name, wanted, bits):
     digests = FEATURE_HASHES[name].digests(wanted, bits)
     width = bits // 8
     assert len(digests) == width * len(wanted)

@@ -1,9 +1,5 @@
 """Sketches of where links lead, and what they say of two pages."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 import pytest
 
 from scrapy_simhash.confirmation import UNCONFIRMED, Confirmation
@@ -12,11 +8,8 @@ from scrapy_simhash.links import MIN_PIECES, links_sketch, shared_targets
 from scrapy_simhash.scheme import Scheme
 from tests.samples import PARAGRAPHS
 
-if TYPE_CHECKING:
-    from scrapy_simhash.evidence import Evidence
 
-
-def entries(first: int, count: int, weight: int = 4) -> dict[str, int]:
+def entries(first, count, weight=4):
     return {f"case-{number}": weight for number in range(first, first + count)}
 
 
@@ -41,7 +34,7 @@ class TestSketches:
         assert shared_targets(one, other) < 0.35
 
 
-def listing(first: int, prefix: str = "/", ending: str = "", count: int = 30) -> str:
+def listing(first, prefix="/", ending="", count=30):
     """Return a page whose text is its rules, which are the same on all pages of its kind."""
     links = "".join(
         f"<div><a href='{prefix}case/{n}{ending}'>{n} files</a></div>"
@@ -51,7 +44,7 @@ def listing(first: int, prefix: str = "/", ending: str = "", count: int = 30) ->
     return f"<title>Cases</title><h1>Cases</h1>{rules}<div>{links}</div>"
 
 
-def evidence(html: str, site: int = 0) -> Evidence:
+def evidence(html, site=0):
     return Detector(Scheme()).fingerprint_page(html).evidence._replace(site=site)
 
 

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import json
 import os
 import subprocess
@@ -7,7 +5,6 @@ import sys
 import warnings
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
 
 import pytest
 import simhash as simhash_package
@@ -59,7 +56,7 @@ TEXTS = {"English": ENGLISH, "Chinese": CHINESE, "tagged": TAGGED}
 
 
 @lru_cache(maxsize=1)
-def jiebas_extractor() -> Any:
+def jiebas_extractor():
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ResourceWarning)  # it leaves its table open
         from jieba.analyse import TFIDF
@@ -69,7 +66,7 @@ def jiebas_extractor() -> Any:
     return extractor
 
 
-def keywords(text: str) -> dict[str, float]:
+def keywords(text):
     text = "|".join(jieba_tokenizer().cut(text))
     return dict(jiebas_extractor().extract_tags(text, topK=50, withWeight=True))
 

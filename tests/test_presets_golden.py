@@ -1,7 +1,5 @@
 """Fingerprints that the published programs print, for our texts and for those of the authors."""
 
-from __future__ import annotations
-
 import dataclasses
 import json
 from pathlib import Path
@@ -22,7 +20,7 @@ def golden(shared):
     return json.loads(path.read_text(encoding="utf-8"))
 
 
-def binary(fingerprint: int, bits: int) -> str:
+def binary(fingerprint, bits):
     return f"{fingerprint:0{bits}b}"
 
 

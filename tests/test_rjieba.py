@@ -1,7 +1,5 @@
 """Chinese texts have the same tokens, and so the same fingerprints, with and without rjieba."""
 
-from __future__ import annotations
-
 import re
 
 import pytest
@@ -17,12 +15,12 @@ HAN = "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff\u3005\u3007"
 RUN = re.compile(f"[{HAN}]+")
 
 
-def without_rjieba(text: str) -> list[str]:
+def without_rjieba(text):
     cut = jieba_tokenizer().lcut
     return [word for run in RUN.findall(normalize(text)) for word in cut(run, HMM=False)]
 
 
-def han_tokens(text: str) -> list[str]:
+def han_tokens(text):
     return [token for token in jieba_tokens(text) if RUN.match(token)]
 
 

@@ -1,7 +1,5 @@
 """A scheme makes fingerprints from texts and records."""
 
-from __future__ import annotations
-
 import dataclasses
 import random
 
@@ -95,7 +93,7 @@ class TestNothing:
 class TestRecord:
     SCHEME = Scheme(tokenizer="words", field_weights=[("title", 3), ("body", 1)])
 
-    def features(self, text: str) -> dict[str, float]:
+    def features(self, text):
         return self.SCHEME.features(self.SCHEME.tokens(text))
 
     def test_each_field_adds_its_features_with_its_weight(self):

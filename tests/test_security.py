@@ -1,7 +1,5 @@
 """Hostile pages: they may not reach the network, files, code or terminals, nor take much time."""
 
-from __future__ import annotations
-
 import base64
 import contextlib
 import os
@@ -195,7 +193,7 @@ def test_stored_files_are_private_with_any_umask(tmp_path, umask):
 FORGED = "\r\nCRITICAL [root] FORGED \x1b[2J\x1b]0;owned\x07\u2028\u202e\x85"
 
 
-def hostile(html: str) -> str:
+def hostile(html):
     """Raise an error whose message is from the page."""
     raise ValueError(re.search("<h1>(.*?)</h1>", html, re.DOTALL)[1] + FORGED)
 

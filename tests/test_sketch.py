@@ -1,7 +1,5 @@
 """Sketches compared with their definition, and estimates with the true resemblance."""
 
-from __future__ import annotations
-
 import math
 import random
 
@@ -17,20 +15,20 @@ from tests import oracles
 token_lists = st.lists(st.sampled_from("abcdefgh"), max_size=60)
 
 
-def sketch_of(tokens: list[str]) -> bytes:
+def sketch_of(tokens):
     return sketch(token_hashes(tokens))
 
 
-def oracle(tokens: list[str]) -> bytes:
+def oracle(tokens):
     """One permutation hashing: a byte from 1 to 255 for the least hash in each of 128 bins."""
-    bins: dict[int, int] = {}
+    bins = {}
     for shingle in shingles(tokens, SHINGLE_TOKENS):
         hashed = oracles.shingle_hash(list(shingle))
         bins[hashed >> 57] = min(hashed, bins.get(hashed >> 57, 2**64))
     return bytes(1 + bins[number] % 255 if number in bins else 0 for number in range(128))
 
 
-def sketches(size: int) -> st.SearchStrategy[bytes]:
+def sketches(size):
     return st.binary(min_size=size, max_size=size)
 
 
@@ -75,9 +73,7 @@ class TestEstimate:
         assert max(map(abs, errors)) < 4.5 * deviation
 
 
-def pair_of_texts(
-    chance: random.Random, length: int, resemblance: float
-) -> tuple[list[str], list[str]]:
+def pair_of_texts(chance, length, resemblance):
     """Return two texts of `length` words with this resemblance; their ends differ."""
     # With n shared shingles, and m others in each text, the resemblance is n / (n + 2m).
     own = round(length * (1 - resemblance) / (1 + resemblance))

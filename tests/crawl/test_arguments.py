@@ -13,7 +13,6 @@ import subprocess
 import sys
 from decimal import Decimal
 from types import SimpleNamespace
-from typing import Any
 
 import pytest
 import scrapy
@@ -227,7 +226,7 @@ def test_what_browsers_send_and_meta_for_downloading_do_not_count(given):
 class ProductRequest(Request):
     """A request that needs an argument of its own."""
 
-    def __init__(self, url: str, product: str, **given: Any) -> None:
+    def __init__(self, url, product, **given):
         super().__init__(url, **given)
         self.product = product
 

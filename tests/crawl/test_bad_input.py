@@ -1,7 +1,5 @@
 """Whatever a server sends, the crawl goes on."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.crawl.harness import Crawl, crawled, run
@@ -12,13 +10,13 @@ HUGE = 9_000_000
 WORDS = ARTICLES["mill"][1].encode()
 
 
-def encoded(name: str, codec: str, declared: str | None) -> bytes:
+def encoded(name, codec, declared):
     head = "" if declared is None else f'<meta charset="{declared}">'
     return page(name, head=head).encode(codec, "ignore")
 
 
 # Path → (body, content type). All but the first five have different texts.
-PAGES: dict[str, tuple[bytes, str | None]] = {
+PAGES = {
     "no-text": (b"<html><body><article></article></body></html>", "text/html"),
     "five-words": (b"<html><body><p>Five words are not enough.</p></body></html>", "text/html"),
     "only-script": (

@@ -1,7 +1,5 @@
 """Browser pages in the meta of dropped pages are closed; `tests/ecosystem` has the real package."""
 
-from __future__ import annotations
-
 import asyncio
 from types import SimpleNamespace
 
@@ -11,10 +9,10 @@ from scrapy_simhash.crawl.browser_pages import close_browser_pages
 
 
 class BrowserPage:
-    def __init__(self, error=None) -> None:
+    def __init__(self, error=None):
         self.error, self.closed = error, 0
 
-    async def close(self) -> None:
+    async def close(self):
         self.closed += 1
         if self.error:
             raise self.error

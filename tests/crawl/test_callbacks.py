@@ -1,7 +1,5 @@
 """Spiders of every kind, under every reactor and under none."""
 
-from __future__ import annotations
-
 from importlib.util import find_spec
 
 import pytest
@@ -22,7 +20,7 @@ REACTORS = {
 HTTP_LIBRARIES = {"_aiohttp": "aiohttp", "_httpx": "httpx"}
 
 
-def reactorless_handlers() -> dict[str, str]:
+def reactorless_handlers():
     """Return settings for our handler if the library of Scrapy's own handler is missing."""
     for handler, library in HTTP_LIBRARIES.items():
         if find_spec(f"scrapy.core.downloader.handlers.{handler}"):

@@ -1,7 +1,5 @@
 """Settings for the extraction of texts."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.crawl.harness import Crawl, run_named
@@ -14,7 +12,7 @@ NOTICE = (
 )
 
 
-def boxed(article: str, sidebar: str) -> str:
+def boxed(article, sidebar):
     """A page on which a list of other articles' sentences is longer than the article."""
     _, text = ARTICLES[article]
     _, other = ARTICLES[sidebar]

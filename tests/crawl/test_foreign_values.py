@@ -1,7 +1,5 @@
 """Items that say what neither their page nor their request says."""
 
-from __future__ import annotations
-
 import dataclasses
 
 import pytest
@@ -17,7 +15,7 @@ from scrapy_simhash.verdict import Verdict
 HTML = "<h1>No reviews yet</h1><p class='box-available'>Write the first one, for 1250,00 EUR</p>"
 
 
-LOOP: dict = {}
+LOOP = {}
 LOOP["loop"] = LOOP
 
 

@@ -1,11 +1,8 @@
 """A disk that is full loses no content: pages pass, errors are counted, the crawl ends cleanly."""
 
-from __future__ import annotations
-
 import resource
 from collections import Counter
 from itertools import count
-from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -16,9 +13,6 @@ from tests.crawl.harness import Crawl, crawled, run
 from tests.crawl.pages import page
 from tests.crawl.retry_spiders import COMPONENTS
 from tests.crawl.spiders import PagesSpider
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 pytest.importorskip("plyvel", reason="the indexes here are in LevelDB")
 
@@ -37,13 +31,13 @@ WRITES_BEFORE = 8
 FILE_LIMIT_BYTES = 200_000
 
 
-def _fail(fails: Callable[[int], bool]) -> None:
+def _fail(fails):
     """Make the writes fail whose numbers, from 0, are chosen."""
     from scrapy_simhash.index.leveldb import LevelDB
 
     write, numbers = LevelDB.write, count()
 
-    def failing(database: Any, *args: Any, **kwargs: Any) -> None:
+    def failing(database, *args, **kwargs):
         if fails(next(numbers)):
             raise StorageError("/index", "it cannot be written (no space left on device)")
         write(database, *args, **kwargs)
@@ -51,31 +45,31 @@ def _fail(fails: Callable[[int], bool]) -> None:
     LevelDB.write = failing
 
 
-def always() -> None:
+def always():
     _fail(lambda number: number >= 1)  # but for the first, of a new index
 
 
-def after_a_while() -> None:
+def after_a_while():
     _fail(lambda number: number >= WRITES_BEFORE)
 
 
-def now_and_then() -> None:
+def now_and_then():
     _fail(lambda number: number % 3 == 2)
 
 
-def for_a_while() -> None:
+def for_a_while():
     _fail(lambda number: WRITES_BEFORE <= number < 3 * WRITES_BEFORE)
 
 
 class FileLimitSpider(PagesSpider):
     """Limits the size of all files of its process until the spider is closed."""
 
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
+    def __init__(self, *args, **kwargs):
         super().__init__(*args, **kwargs)
         self.limits = resource.getrlimit(resource.RLIMIT_FSIZE)
         resource.setrlimit(resource.RLIMIT_FSIZE, (FILE_LIMIT_BYTES, self.limits[1]))
 
-    def closed(self, reason: str) -> None:
+    def closed(self, reason):
         resource.setrlimit(resource.RLIMIT_FSIZE, self.limits)
 
 

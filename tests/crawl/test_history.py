@@ -1,9 +1,5 @@
 """Crawls write themselves into the history of their index: `index export --changes-since` reads it."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 from scrapy_simhash.index import open_index, records
 from scrapy_simhash.index.history import read_history
 from scrapy_simhash.index.offline import opened_database
@@ -12,13 +8,10 @@ from scrapy_simhash.maintenance.sources import opened_source
 from tests.crawl.harness import Crawl, run
 from tests.crawl.pages import page
 
-if TYPE_CHECKING:
-    from pathlib import Path
-
 DAY_S = 86_400
 
 
-def make_older(index: Path, seconds: int) -> None:
+def make_older(index, seconds):
     """Shift all times of an index, as if its crawls had been earlier."""
     with opened_database(index) as (manifest, database):
         width_bytes = manifest.plan.bits // 8

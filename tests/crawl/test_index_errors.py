@@ -1,9 +1,6 @@
 """No index that cannot be used ends a crawl without a message, or is deleted."""
 
-from __future__ import annotations
-
 import shutil
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -11,12 +8,6 @@ from scrapy_simhash import open_index
 from tests.crawl.harness import Crawl, crawled, run
 from tests.crawl.pages import ARTICLES, page
 from tests.index.backends import small_tables
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
-
-    from tests.crawl.harness import Result
 
 plyvel = pytest.importorskip("plyvel", reason="the indexes here are in LevelDB")
 TAG = {"SIMHASH_ACTION": "tag"}
@@ -32,24 +23,24 @@ def urls(site):
 
 
 @pytest.fixture(scope="module")
-def made(urls, module_path) -> Path:
+def made(urls, module_path):
     result = crawled(module_path, urls)
     assert result.stat("index/size") == 1
     return module_path / "simhash"
 
 
 @pytest.fixture
-def index(made, tmp_path) -> Path:
+def index(made, tmp_path):
     """A copy of an index with one page."""
     shutil.copytree(made, tmp_path / "simhash")
     return tmp_path / "simhash" / "spiders" / "pages"
 
 
-def crawl(urls, **settings) -> Crawl:
+def crawl(urls, **settings):
     return Crawl(urls, settings)
 
 
-def contents(directory: Path) -> dict[str, bytes]:
+def contents(directory):
     return {
         str(path.relative_to(directory)): path.read_bytes()
         for path in sorted(directory.rglob("*"))
@@ -57,7 +48,7 @@ def contents(directory: Path) -> dict[str, bytes]:
     }
 
 
-def assert_without_plugin(result: Result, directory: Path, remedy: str) -> None:
+def assert_without_plugin(result, directory, remedy):
     assert (result.error, result.finish_reason) == (None, "finished")
     [line] = result.lines("ERROR", str(directory), "runs without the plugin")
     assert remedy in line
@@ -86,11 +77,11 @@ def test_a_second_process_is_refused_a_locked_index(urls, index, tmp_path):
     assert after.event("/mill")["verdict"]["kind"] == "unchanged"
 
 
-def garble(path: Path) -> None:
+def garble(path):
     path.write_bytes(b"\xff\x00garbage" * 20)
 
 
-DAMAGES: dict[str, Callable[[Path], None]] = {
+DAMAGES = {
     "manifest truncated": lambda index: (index / "manifest.json").write_text('{"format": "scr'),
     "manifest garbled": lambda index: garble(index / "manifest.json"),
     "CURRENT garbled": lambda index: garble(index / "leveldb" / "CURRENT"),

@@ -1,9 +1,5 @@
 """SIMHASH_ITEM_FIELDS: items are judged by their own content."""
 
-from __future__ import annotations
-
-from typing import Any
-
 import pytest
 
 from tests.crawl.harness import Crawl, run, run_named
@@ -14,11 +10,11 @@ INCREMENTAL = FIELDS | {"SIMHASH_INCREMENTAL": True}
 STRICT = {"ITEM_PIPELINES": {"tests.crawl.components.StrictPipeline": 300}}
 
 
-def text(name: str, copy: int | None = None) -> str:
+def text(name, copy=None):
     return ARTICLES[name][1] + ("" if copy is None else f" {copy}")
 
 
-def item(name: str, copy: int | None = None, **more: Any) -> dict[str, Any]:
+def item(name, copy=None, **more):
     return {"id": f"{name} {copy or ''}".strip(), "text": text(name, copy), **more}
 
 

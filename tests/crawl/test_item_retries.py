@@ -1,10 +1,7 @@
 """Items that were dropped as copies of an item that fails afterwards."""
 
-from __future__ import annotations
-
 import asyncio
 from itertools import islice
-from typing import TYPE_CHECKING, Any
 
 import pytest
 from itemadapter import ItemAdapter
@@ -16,11 +13,6 @@ from tests.crawl.harness import Crawl, run_named
 from tests.crawl.pages import ARTICLES, page
 from tests.crawl.spiders import FromCrawler, ItemsSpider
 
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
-
-    from scrapy.http import Response
-
 SETTINGS = {"SIMHASH_ITEM_FIELDS": ["text"], "ITEM_PIPELINES": {f"{__name__}.LatePipeline": 300}}
 
 TIMEOUT_S = 60
@@ -31,11 +23,11 @@ class LateItemsSpider(ItemsSpider):
     So later copies of them are dropped.
     """
 
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
+    def __init__(self, *args, **kwargs):
         super().__init__(*args, **kwargs)
-        self.reached: asyncio.Queue[Any] = asyncio.Queue()
+        self.reached = asyncio.Queue()
 
-    async def parse(self, response: Response) -> AsyncIterator[Any]:
+    async def parse(self, response):
         for item in super().parse(response):
             yield item
             if "fails_after" in item:
@@ -47,24 +39,24 @@ class LateItemsSpider(ItemsSpider):
 class LatePipeline(FromCrawler):
     """Raises for items with ``fails_after`` once that many items were dropped."""
 
-    def __init__(self, crawler: Any) -> None:
+    def __init__(self, crawler):
         self._crawler = crawler
         self._dropped = 0
-        self._waiting: list[tuple[int, Deferred[None]]] = []
+        self._waiting = []
         crawler.signals.connect(self._item_dropped, signal=signals.item_dropped)
 
-    async def process_item(self, item: Any) -> Any:
+    async def process_item(self, item):
         fails_after = ItemAdapter(item).get("fails_after")
         if fails_after is None:
             return item
         self._crawler.spider.reached.put_nowait(item)
         if self._dropped < fails_after:
-            deferred: Deferred[None] = Deferred()
+            deferred = Deferred()
             self._waiting.append((fails_after, deferred))
             await maybe_deferred_to_future(deferred)
         raise RuntimeError("this item fails late")
 
-    def _item_dropped(self) -> None:
+    def _item_dropped(self):
         self._dropped += 1
         due = [pair for pair in self._waiting if pair[0] <= self._dropped]
         self._waiting = [pair for pair in self._waiting if pair[0] > self._dropped]

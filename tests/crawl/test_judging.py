@@ -9,8 +9,6 @@ from scrapy.http import HtmlResponse
 from scrapy.settings import Settings
 from scrapy.statscollectors import MemoryStatsCollector
 
-from scrapy_simhash.confirmation import Confirmation
-from scrapy_simhash.crawl.contents import Contents
 from scrapy_simhash.crawl.fingerprinting import Fingerprinter
 from scrapy_simhash.crawl.identity import Identity
 from scrapy_simhash.crawl.jobdir import CrawlStarts
@@ -20,7 +18,6 @@ from scrapy_simhash.crawl.settlement import PageState
 from scrapy_simhash.crawl.stats import CrawlStats, ErrorLog
 from scrapy_simhash.evidence import UNLIKE_ANY
 from scrapy_simhash.index import PageToObserve
-from scrapy_simhash.index.rules import Rules
 from scrapy_simhash.policy import Circumstances
 from tests.crawl.pages import page as html
 
@@ -114,32 +111,6 @@ def test_a_copy_with_other_arguments_stands_for_its_like_if_they_can_be_compared
     else:
         assert further.reason == "request"
         assert world.stored() == {"a"}
-
-
-def test_a_page_that_gives_items_clears_its_content_unless_it_gave_some_before_it_was_refused():
-    contents = Contents(Rules(3, Confirmation()))
-    wall, story = PageToObserve("wall", 0), PageToObserve("story", 0xFFFF)
-    contents.refuse(wall)
-    contents.refuse(story, gave_items=True)
-    for page in (wall, story):
-        contents.handled(page, gave_items=False)
-        assert contents.is_refused(page)
-        contents.handled(page, gave_items=True)
-    assert [contents.is_refused(page) for page in (wall, story)] == [False, True]
-
-
-@pytest.mark.parametrize(
-    ("given", "requested"), [({}, []), ({"requests": 1}, ["b"]), ({"has_foreign": True}, ["b"])]
-)
-def test_a_callback_runs_after_all_if_its_page_turns_out_to_lead_on_or_to_say_what_others_do_not(
-    world, given, requested
-):
-    first = world.arrives("a")
-    assert world.arrives("b").dropped
-    for name, value in given.items():
-        setattr(first, name, value)
-    world.ends(first)
-    assert [request.url.rpartition("/")[2] for request in world.requested] == requested
 
 
 @pytest.mark.parametrize(("confirmed", "requested"), [(False, 1), (True, 0)])

@@ -1,9 +1,6 @@
 """Responses that are not judged pass unchanged, and are counted by reason."""
 
-from __future__ import annotations
-
 from collections import Counter
-from typing import TYPE_CHECKING, Any
 
 import pytest
 from scrapy import Request
@@ -13,20 +10,15 @@ from tests.crawl.harness import Crawl, run_named
 from tests.crawl.pages import page
 from tests.crawl.spiders import PagesSpider
 
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Iterator
-
-    from scrapy.http import Response
-
 
 class FilesSpider(PagesSpider):
     """Yields items with files to download."""
 
-    def __init__(self, *args: Any, files: list[str], **kwargs: Any) -> None:
+    def __init__(self, *args, files, **kwargs):
         super().__init__(*args, **kwargs)
         self.files = files
 
-    def parse(self, response: Response) -> Iterator[Any]:
+    def parse(self, response):
         self.note(response)
         yield {"url": response.url, "file_urls": self.files}
 
@@ -34,11 +26,11 @@ class FilesSpider(PagesSpider):
 class InlineSpider(PagesSpider):
     """Downloads two more pages in its callback, with the meta of the first."""
 
-    def __init__(self, *args: Any, side: str, no_callback: str, **kwargs: Any) -> None:
+    def __init__(self, *args, side, no_callback, **kwargs):
         super().__init__(*args, **kwargs)
         self.side = [Request(side), Request(no_callback, callback=NO_CALLBACK)]
 
-    async def parse(self, response: Response) -> AsyncIterator[Any]:
+    async def parse(self, response):
         self.note(response)
         for request in self.side:
             request = request.replace(meta=response.meta)  # noqa: PLW2901
@@ -102,7 +94,7 @@ def results(site, module_path):
     return run_named(module_path, crawls)
 
 
-def skipped(result) -> dict[str, int]:
+def skipped(result):
     prefix = "skipped/"
     return {
         name.removeprefix(prefix): count

@@ -1,7 +1,5 @@
 """Crawls with an index in Redis: settings, faults of the server, and other crawlers."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess
@@ -25,7 +23,7 @@ from tests.index.redis_servers import RedisServer, free_port, needs_redis
 pytestmark = needs_redis
 
 
-def story(number: int) -> str:
+def story(number):
     """Return a page of 200 random words."""
     title = prose(f"title {number}", 3)
     return generated_page(title, prose(number, 200))
@@ -34,7 +32,7 @@ def story(number: int) -> str:
 SECRET = "geheim-7"
 
 
-def settings(url: str, name: str, **changes: object) -> dict[str, object]:
+def settings(url, name, **changes):
     return {
         "SIMHASH_INDEX": "redis",
         "SIMHASH_REDIS_URL": url,
@@ -58,7 +56,7 @@ def own_server(tmp_path):
 
 
 class TestSettings:
-    def read(self, **given: object) -> SimhashSettings:
+    def read(self, **given):
         return SimhashSettings(Settings({"SIMHASH_INDEX": "redis", **given}), "shop")
 
     def test_by_default_the_index_has_the_name_of_the_spider(self, tmp_path, monkeypatch):
@@ -333,7 +331,7 @@ def test_crawlers_that_are_killed(site, tmp_path, redis_server, name):
     how = settings(redis_server.url, name, SIMHASH_REDIS_CRAWL="killed", SIMHASH_REDIS_LEASE_S=3)
     outputs = [tmp_path / f"items-{number}.txt" for number in range(processes)]
 
-    def start(number: int) -> subprocess.Popen[bytes]:
+    def start(number):
         arguments = [f"{key}={value}" for key, value in how.items()]
         return subprocess.Popen(
             [

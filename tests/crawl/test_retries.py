@@ -1,7 +1,5 @@
 """Retries: which copies are requested again, and when."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest
@@ -25,9 +23,9 @@ class World:
     """The answers of the index by key of a copy, and the requests that were scheduled."""
 
     def __init__(self, **options):
-        self.says: dict[str, Observation | None] = {}
-        self.scheduled: list[Request] = []
-        self.looked_at: list[str] = []
+        self.says = {}
+        self.scheduled = []
+        self.looked_at = []
         self.retries = Retries(self._observe, self.scheduled.append, RULES, **options)
 
     def _observe(self, copies, then):
@@ -71,15 +69,6 @@ def world():
     return World()
 
 
-def test_a_copy_is_held_as_long_as_its_representative_is_pending(world):
-    world.hold("elsewhere", "a")
-    world.near("a", "elsewhere", pending=True)
-    assert all(world.retries.idle() for _ in range(100))
-    # At the end of the crawl, the scheduler gets it.
-    world.retries.close()
-    assert world.asked() == ["a"]
-
-
 def without_items(world, *keys):
     """Let copies be copies of a stored page that gave no items."""
     for key in keys:
@@ -110,15 +99,6 @@ def test_a_copy_whose_callback_is_to_run_after_all_is_not_downloaded_again(world
     world.retries.begin_giving()
     [request] = world.scheduled
     assert world.retries.answer_to(request) is response
-    assert world.retries.answer_to(request) is None
-
-
-def test_a_copy_of_a_page_that_failed_is_downloaded_again(world):
-    copy = dropped("a")
-    world.retries.responses.keep(copy, Response("http://x.test/a", body=b"page"))
-    world.retries.hold("page", copy)
-    world.retries.discarded("page")
-    [request] = world.scheduled
     assert world.retries.answer_to(request) is None
 
 
@@ -230,29 +210,6 @@ def test_what_is_asked_for_is_the_same_request_past_the_filter(world):
     token = again.meta.pop(META_KEY)
     assert (token != "", again.meta) == (True, {"depth": 2, "mine": ["kept"]})
     assert META_KEY not in request.meta
-
-
-def test_the_mark_of_a_request_is_taken_away_when_it_arrives(world):
-    # Spiders copy meta to other requests, which are not retries.
-    world.hold("page", "a", "b")
-    world.retries.discarded("page")
-    world.asked()
-    copied = world.came["a"].replace(url="http://x.test/other")
-    assert world.arrives("a")
-    assert META_KEY not in world.came["a"].meta
-    assert world.asked() == ["b"]
-    world.retries.arrived(copied, dropped("x", STORY))
-    assert META_KEY not in copied.meta
-    assert world.asked() == []
-
-
-def test_a_page_that_its_callback_asks_for_gets_no_second_chance_besides(world):
-    world.hold("page", "a", "b", "a")
-    world.hold("other", "a")
-    world.retries.requested_by_callback("a")
-    world.retries.discarded("page")
-    world.retries.discarded("other")
-    assert world.asked() == ["b"]
 
 
 def test_several_items_of_a_page_ask_for_it_once():

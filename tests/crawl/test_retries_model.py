@@ -21,9 +21,8 @@ from scrapy_simhash.evidence import NO_EVIDENCE
 from scrapy_simhash.scheme import preset
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable
 
-    from scrapy_simhash.crawl.retries import Answer
     from scrapy_simhash.index import Observation
 
 MAX_DISTANCE = 3
@@ -55,7 +54,7 @@ class Page:
     twice: bool
 
     @property
-    def kept(self) -> bool:
+    def kept(self):
         """Return True if a crawl without the plugin would certainly keep the content."""
         return not self.fails and not self.gone
 
@@ -80,7 +79,7 @@ class Crawl:
     failed: set[str] = field(default_factory=set)
     kept: list[int] = field(default_factory=list)
 
-    def __post_init__(self) -> None:
+    def __post_init__(self):
         self.index = open_index(
             "memory:",
             preset("classic").scheme,
@@ -89,8 +88,8 @@ class Crawl:
         )
         self.retries = Retries(self.look, self.queue.append, self.index.rules, max_held=5)
 
-    def look(self, copies: Sequence[DroppedCopy], then: Answer) -> None:
-        def look() -> None:
+    def look(self, copies, then):
+        def look():
             found = [self.index.observe(copy.key, copy.fingerprint) for copy in copies]
             for seen in found:
                 self.index.discard(seen)
@@ -98,13 +97,13 @@ class Crawl:
 
         self.tell(look)
 
-    def tell(self, order: Callable[[], None]) -> None:
+    def tell(self, order):
         if self.late:
             self.telling.append(order)
         else:
             order()
 
-    def fetch(self, request: Request) -> None:
+    def fetch(self, request):
         """Answer a request, as in the middlewares."""
         key = request.url
         page = self.pages[key]
@@ -121,7 +120,7 @@ class Crawl:
         if not self.late:
             self.arriving.pop()()
 
-    def arrive(self, request: Request, seen: Observation, *, banned: bool) -> None:
+    def arrive(self, request, seen, *, banned):
         """Decide what happens to a page that the index has judged."""
         key, fingerprint = seen.key, seen.fingerprint
         asked_again = self.retries.arrived(request, seen) or request.meta.get("by itself")
@@ -139,12 +138,12 @@ class Crawl:
         if banned and self.pages[key].eager:
             self.ask_again(key)
 
-    def ask_again(self, key: str) -> None:
+    def ask_again(self, key):
         """Repeat the request of a page, as its callback does."""
         self.retries.requested_by_callback(key)
         self.queue.append(Request(key, dont_filter=True, meta={"by itself": True}))
 
-    def handle(self, place: int) -> None:
+    def handle(self, place):
         """End the callback of a page."""
         key, seen, banned = self.open.pop(place)
         page = self.pages[key]
@@ -156,7 +155,7 @@ class Crawl:
         else:
             self.kept.append(page.content)
 
-        def settle() -> None:
+        def settle():
             if fails:
                 self.index.discard(seen)
                 self.retries.discarded(key)
@@ -167,11 +166,11 @@ class Crawl:
         self.tell(settle)
 
     @property
-    def busy(self) -> bool:
+    def busy(self):
         """Return True if Scrapy would not call the spider idle."""
         return bool(self.queue or self.arriving or self.open)
 
-    def step(self, what: int, place: int) -> None:
+    def step(self, what, place):
         """Let one thing happen."""
         waiting = [some for some in (self.queue, self.arriving, self.telling, self.open) if some]
         if not waiting:

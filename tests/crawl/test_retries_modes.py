@@ -1,9 +1,5 @@
 """Retries together with own requests, other modes and other crawls."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
-
 import pytest
 from scrapy import signals
 from scrapy.downloadermiddlewares.retry import get_retry_request
@@ -16,24 +12,18 @@ from tests.crawl.site import Answer
 from tests.crawl.spiders import FromCrawler
 from tests.crawl.test_retries_crawls import COPIES, kept, put
 
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Iterable
-
-    from scrapy.crawler import Crawler
-    from scrapy.http import Response
-
 SCRIPTED = "tests.crawl.retry_spiders"
 SETTINGS = COMPONENTS | IN_ORDER | {"SIMHASH_WORKERS": 0}
 INCREMENTAL = {"SIMHASH_INCREMENTAL": True}
 
 # What has happened in this process, in any of its crawls.
-HAPPENED: set[str] = set()
+HAPPENED = set()
 
 
 class FirstOfTwoSpider(ScriptedSpider):
     """Fails in its callback when the other crawl of the process is idle."""
 
-    async def parse(self, response: Response, **kwargs: Any) -> AsyncIterator[Any]:
+    async def parse(self, response, **kwargs):
         self.note(response)
         HAPPENED.add("begun")
         await until(lambda: "idle" in HAPPENED, "the other crawl is idle")
@@ -45,24 +35,24 @@ class SecondOfTwoSpider(ScriptedSpider):
     """Starts when the callback of the other crawl of the process has started."""
 
     @classmethod
-    def from_crawler(cls, crawler: Crawler, *args: Any, **kwargs: Any) -> SecondOfTwoSpider:
+    def from_crawler(cls, crawler, *args, **kwargs):
         spider = super().from_crawler(crawler, *args, **kwargs)
         crawler.signals.connect(spider.is_idle, signal=signals.spider_idle)
         return spider
 
-    async def start(self) -> AsyncIterator[Any]:
+    async def start(self):
         await until(lambda: "begun" in HAPPENED, "the other crawl has begun")
         async for output in super().start():
             yield output
 
-    def is_idle(self) -> None:
+    def is_idle(self):
         HAPPENED.add("idle")
 
 
 class AskingAgain(FromCrawler):
     """A spider middleware that retries pages whose callback raised."""
 
-    def process_spider_exception(self, response: Response, exception: Exception) -> Iterable[Any]:
+    def process_spider_exception(self, response, exception):
         return [get_retry_request(response.request, spider=self.crawler.spider, reason="error")]
 
 
@@ -70,7 +60,7 @@ class TakingOne:
     """A spider middleware on the engine's side of ours that takes no more than a page's first
     output."""
 
-    async def process_spider_output(self, response: Response, result: Any) -> AsyncIterator[Any]:
+    async def process_spider_output(self, response, result):
         async for output in result:
             yield output
             break

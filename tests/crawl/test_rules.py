@@ -2,22 +2,16 @@
 pages and pages of the same bytes.
 """
 
-from __future__ import annotations
-
 import os
 import re
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
 from tests.crawl.harness import crawled
 from tests.crawl.pages import ARTICLES, page
-from tests.crawl.site import HTML, Answer, Handler, Site, html, serving
+from tests.crawl.site import HTML, Answer, Handler, html, serving
 from tests.crawl.spiders import PagesSpider
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 pytestmark = pytest.mark.thorough
 
@@ -29,7 +23,7 @@ CALLS = "SIMHASH_TEST_CALLS"
 class CookieHandler(Handler):
     """Serves cookies as parts of paths."""
 
-    def _respond(self) -> None:
+    def _respond(self):
         cookie = self.headers.get("Cookie")
         self.path += f" {cookie}" if cookie else ""
         super()._respond()
@@ -38,7 +32,7 @@ class CookieHandler(Handler):
 
 
 @pytest.fixture(scope="module")
-def site() -> Iterator[Site]:
+def site():
     with serving(handler=CookieHandler) as served:
         yield served
 
@@ -191,7 +185,7 @@ def test_a_changed_page_is_replaced_once_its_callback_has_gone_well(site, tmp_pa
 # The same bytes.
 
 
-def counted(html: str) -> str:
+def counted(html):
     """Return the text; an extractor that records its pages."""
     name = re.search("<title>(.*?)</title>", html)
     with Path(os.environ[CALLS]).open("a", encoding="utf-8") as file:

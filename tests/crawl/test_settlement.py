@@ -27,22 +27,6 @@ class Settled:
         self.page = self.settlement.begin(self.response, page)
 
 
-@pytest.mark.parametrize(
-    ("state", "confirmed"),
-    [
-        ({"handled": True}, True),
-        ({"handled": False}, False),  # the output was not read to its end
-        ({"handled": True, "failed": True}, False),
-        ({"handled": True, "refused": True}, False),
-        ({"handled": True, "refused": True, "outputs": 1}, True),
-    ],
-)
-def test_pages_that_were_handled_are_stored(state, confirmed):
-    settled = Settled(**state)
-    settled.settlement.output_ended(settled.page)
-    assert settled.stored == {"page": confirmed}
-
-
 @pytest.mark.parametrize("fails", [False, True])
 def test_of_one_object_that_was_yielded_twice_none_is_stored_if_one_failed(fails):
     settled, item = Settled(handled=True), {}

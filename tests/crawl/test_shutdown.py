@@ -110,23 +110,23 @@ class RunningCrawl:
     directory: Path
 
     @property
-    def log(self) -> str:
+    def log(self):
         return (self.directory / "log").read_text(encoding="utf-8")
 
-    def send(self, number: int) -> None:
+    def send(self, number):
         """Send a signal to the crawl and its workers."""
         os.killpg(self.process.pid, number)
 
-    def workers(self) -> set[int]:
+    def workers(self):
         return children_of(self.process.pid)
 
-    def wait_for_jam(self, barrier: threading.Barrier, *behind: str) -> None:
+    def wait_for_jam(self, barrier, *behind):
         """Let a page block the worker, with others behind it."""
         eventually(lambda: arrived(self.directory))
         barrier.wait()
         eventually(lambda: all(f"{path}\n" in self.log for path in behind))
 
-    def is_told_twice_and_ends(self) -> None:
+    def is_told_twice_and_ends(self):
         [_worker] = self.workers()
         self.send(signal.SIGINT)
         eventually(lambda: "shutting down gracefully" in self.log)
@@ -136,7 +136,7 @@ class RunningCrawl:
         assert not [bad for bad in BAD if bad in self.log]
         assert not re.search(r"\[scrapy_simhash\S*\] (?!INFO)", self.log)
 
-    def ends(self, within_s: float) -> int:
+    def ends(self, within_s):
         """Return the exit code."""
         code = self.process.wait(within_s)
         eventually(lambda: not members_of(self.process.pid), AT_ONCE_S)

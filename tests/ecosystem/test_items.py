@@ -13,8 +13,7 @@ pytestmark = pytest.mark.thorough
 pytest.importorskip("scrapy_poet", reason="`make test-ecosystem` installs scrapy-poet")
 pytest.importorskip("zyte_common_items", reason="`make test-ecosystem` installs it")
 
-from scrapy import Request  # noqa: E402, TC002 - read by scrapy-poet
-from scrapy_poet import DummyResponse, PageObjectInputProvider  # noqa: E402
+from scrapy_poet import PageObjectInputProvider  # noqa: E402
 from web_poet import WebPage, field  # noqa: E402
 from zyte_common_items import Article  # noqa: E402
 
@@ -32,20 +31,20 @@ class TaggedArticle(Article):
 
 class ArticlePage(WebPage[TaggedArticle]):
     @field
-    def url(self) -> str:
+    def url(self):
         return str(self.response.url)
 
     @field
-    def headline(self) -> str | None:
+    def headline(self):
         return self.css("title::text").get()
 
     @field
-    def articleBody(self) -> str:  # noqa: N802 - the field's name
+    def articleBody(self):  # noqa: N802 - the field's name
         return "\n".join(self.css("p::text").getall())
 
 
 class PageObjectSpider(PagesSpider):
-    async def parse(self, response, page: ArticlePage):
+    async def parse(self, response, page):
         self.note(response)
         yield await page.to_item()
 
@@ -61,14 +60,14 @@ class Story:
 class StoryProvider(PageObjectInputProvider):
     provided_classes = {Story}  # noqa: RUF012 - scrapy-poet's own form
 
-    def __call__(self, to_provide, request: Request):
+    def __call__(self, to_provide, request):
         name, _, copy = request.url.rpartition("/")[2].partition("-")
         headline, text = ARTICLES[name]
         return [Story(headline, text.replace("the", "this", 1) if copy else text)]
 
 
 class DummyResponseSpider(PagesSpider):
-    def parse(self, response: DummyResponse, story: Story):
+    def parse(self, response, story):
         self.note(response, kind=type(response).__name__)
         yield Article(url=response.url, headline=story.headline, articleBody=story.text)
 

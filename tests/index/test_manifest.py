@@ -1,7 +1,5 @@
 """The manifest: what a person reads in it, and what is refused."""
 
-from __future__ import annotations
-
 import json
 
 import pytest
@@ -17,7 +15,7 @@ MANIFEST = Manifest(Scheme(bits=64), TablePlan(64, 6, 3), 3, "leveldb")
 MISSING = object()
 
 
-def changed(keys: str, value: object) -> str:
+def changed(keys, value):
     """The text of a manifest whose value at a path of keys is another one."""
     content = json.loads(MANIFEST.to_json())
     *parents, last = keys.split()

@@ -1,7 +1,5 @@
 """An index in Redis that several processes use at once: of each family one page is kept."""
 
-from __future__ import annotations
-
 import random
 import signal
 import subprocess
@@ -9,7 +7,6 @@ import sys
 import time
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -17,9 +14,6 @@ from scrapy_simhash.errors import StorageError
 
 from .redis_servers import RedisBackend, needs_redis, running
 from .redis_worker import SHAPES, Task, members, page_key
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 pytestmark = needs_redis
 
@@ -29,7 +23,7 @@ QUICK = ("wide clique", 8)
 ROOT = Path(__file__).parents[2]
 
 
-def with_more(size: object) -> list[object]:
+def with_more(size):
     """All shapes with so many families, for the thorough ring."""
     return [
         pytest.param(shape, at_once, size, marks=pytest.mark.thorough)
@@ -38,15 +32,13 @@ def with_more(size: object) -> list[object]:
     ]
 
 
-def start(task: Task) -> subprocess.Popen[bytes]:
+def start(task):
     command = [sys.executable, "-m", "tests.index.redis_worker", task.to_json()]
     with Path(f"{task.log}.errors").open("ab") as errors:
         return subprocess.Popen(command, cwd=ROOT, stderr=errors)
 
 
-def tasks(
-    backend: RedisBackend, directory: Path, shape: str, families: int, **faults
-) -> list[Task]:
+def tasks(backend, directory, shape, families, **faults):
     return [
         Task(
             *(backend.server.url, backend.name, backend.server.cluster, shape, families),
@@ -57,12 +49,7 @@ def tasks(
     ]
 
 
-def run_all(
-    todo: list[Task],
-    *,
-    disturb: Callable[[list[subprocess.Popen[bytes]]], None] | None = None,
-    limit_s: float = 600,
-) -> None:
+def run_all(todo, *, disturb=None, limit_s=600):
     """Run the workers to their end; one that was killed is started again."""
     children = [start(task) for task in todo]
     until = time.monotonic() + limit_s
@@ -83,7 +70,7 @@ def run_all(
             child.wait()
 
 
-def check(todo: list[Task]) -> tuple[int, int]:
+def check(todo):
     """Check what the index holds, and what the workers did with their pages.
 
     Returns the number of pages that were kept though another one of their family was; and of those
@@ -91,7 +78,7 @@ def check(todo: list[Task]) -> tuple[int, int]:
     """
     task = todo[0]
     _, k, _ = SHAPES[task.shape]
-    said: dict[str, set[str]] = {"kept": set(), "copy": set(), "late": set()}
+    said = {"kept": set(), "copy": set(), "late": set()}
     for one in todo:
         for line in Path(one.log).read_text().splitlines():
             what, key, *_ = line.split()
@@ -138,7 +125,7 @@ class Disturbance:
     The *most* times are spread evenly over the pages that the logs name.
     """
 
-    def __init__(self, backend: RedisBackend, todo: list[Task], lease_s: float, most: int) -> None:
+    def __init__(self, backend, todo, lease_s, most):
         self.index = todo[0].open()
         self.removed_rows = 0
         self.ports = backend.server.ports
@@ -146,11 +133,11 @@ class Disturbance:
         self.pages = sum(task.families for task in todo)
         self.lease_s = lease_s
         self.most = most
-        self.stopped: dict[int, float] = {}
+        self.stopped = {}
         self.killed = self.halted = 0
         self.rng = random.Random(5)
 
-    def __call__(self, children: list[subprocess.Popen[bytes]]) -> None:
+    def __call__(self, children):
         import redis
 
         with suppress(StorageError):  # it was changed at the same time
@@ -235,7 +222,7 @@ def test_a_master_that_dies_loses_no_family(tmp_path):
 
         run_all(todo, disturb=kill_one)
         assert killed
-        kept: dict[str, set[str]] = {}
+        kept = {}
         for task in todo:
             for line in Path(task.log).read_text().splitlines():
                 what, key, *_ = line.split()

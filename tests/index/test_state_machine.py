@@ -16,7 +16,7 @@ from collections import Counter
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -45,10 +45,6 @@ from .backends import (
 )
 from .raw import crashed
 
-if TYPE_CHECKING:
-    from scrapy_simhash.index import Index
-    from scrapy_simhash.index.base import Observation
-
 pytestmark = pytest.mark.thorough
 
 
@@ -66,46 +62,46 @@ class Oracle:
     :param sites: a page's representative must be of its own one of so many sites.
     """
 
-    def __init__(self, k: int, sites: int) -> None:
+    def __init__(self, k, sites):
         self.k = k
         self.sites = sites
-        self.stored: dict[str, Row] = {}
-        self.log: list[tuple[str, str, int, int]] = []
-        self.pending: dict[int, Row] = {}
+        self.stored = {}
+        self.log = []
+        self.pending = {}
         self.clock = 0
         self.open(incremental=False)
 
-    def open(self, *, incremental: bool) -> None:
+    def open(self, *, incremental):
         self.incremental = incremental
         self.pending = {}
-        self.superseding: dict[int, str | None] = {}
+        self.superseding = {}
         self.began = self.clock + 1
 
-    def site_of(self, key: str) -> int:
+    def site_of(self, key):
         return ord(key[-1]) % self.sites
 
-    def near(self, a: int, b: int) -> bool:
+    def near(self, a, b):
         return (a ^ b).bit_count() <= self.k
 
-    def counts(self, row: Row) -> bool:
+    def counts(self, row):
         return self.incremental or row.last_sequence >= self.began
 
-    def own(self, key: str) -> Row | None:
+    def own(self, key):
         in_flight = [row for row in self.pending.values() if row.key == key]
         return in_flight[-1] if in_flight else self.stored.get(key)
 
-    def scan(self, fingerprint: int) -> list[tuple[int, int, Row]]:
+    def scan(self, fingerprint):
         rows = {*self.stored.values(), *self.pending.values()}
         distances = [((row.fingerprint ^ fingerprint).bit_count(), row.age, row) for row in rows]
         return sorted((one for one in distances if one[0] <= self.k), key=lambda one: one[:2])
 
-    def query(self, fingerprint: int) -> list[tuple[str, int, int]]:
-        nearest: dict[str, tuple[str, int, int]] = {}
+    def query(self, fingerprint):
+        nearest = {}
         for distance, _, row in self.scan(fingerprint):
             nearest.setdefault(row.key, (row.key, row.fingerprint, distance))
         return list(nearest.values())
 
-    def observe(self, key: str, fingerprint: int) -> tuple[str, str | None, int | None]:
+    def observe(self, key, fingerprint):
         self.clock += 1
         own = self.own(key)
         distance = None if own is None else (own.fingerprint ^ fingerprint).bit_count()
@@ -127,11 +123,11 @@ class Oracle:
             self.pending[self.clock] = replace(stored, last_sequence=self.clock)
         return ("unchanged" if same else "changed" if own else "new"), None, distance
 
-    def supersede(self, one: Observation) -> None:
+    def supersede(self, one):
         self.pending[one.sequence] = Row(one.key, one.fingerprint, one.sequence, one.sequence)
         self.superseding[one.sequence] = one.representative
 
-    def confirm(self, sequence: int) -> bool:
+    def confirm(self, sequence):
         """Return True if the page superseded its representative."""
         row = self.pending.pop(sequence, None)
         if row is None:
@@ -193,7 +189,7 @@ class SideBySide(RuleBasedStateMachine):
         memory=st.integers(1, 20),
         sites=st.integers(1, 2),
     )
-    def start(self, plan: tuple[TablePlan, int], unsorted: int, memory: int, sites: int) -> None:
+    def start(self, plan, unsorted, memory, sites):
         self.plan, self.k = plan
         # Seven bits of a number each flip some bits, so that distances fall around k.
         bits = random.Random(self.plan.bits).sample(range(self.plan.bits), self.plan.bits)
@@ -208,13 +204,13 @@ class SideBySide(RuleBasedStateMachine):
             *(make_backend(kind, self.root / f"{kind} 0", self.plan) for kind in INSTALLED_KINDS),
         ]
         self.oracle = Oracle(self.k, sites)
-        self.indexes: list[Index] = []
+        self.indexes = []
         # For each back end its sequence by that of the oracle.
-        self.sequences: list[dict[int, int]] = [{} for _ in self.backends]
+        self.sequences = [{} for _ in self.backends]
         self.crashes = 0
         self.reopen(incremental=False)
 
-    def reopen(self, *, incremental: bool, crashed: bool = False) -> None:
+    def reopen(self, *, incremental, crashed=False):
         if not crashed:
             for index in self.indexes:
                 index.close()
@@ -234,9 +230,9 @@ class SideBySide(RuleBasedStateMachine):
             assert crashed or taken == [taken[0]] * len(taken)
         self.oracle.clock = began[0] - 1
         self.oracle.open(incremental=incremental)
-        self.observations: list[list[Observation]] = []
+        self.observations = []
 
-    def check_rows(self) -> None:
+    def check_rows(self):
         for backend, sequences in zip(self.backends[1:], self.sequences[1:], strict=True):
             entries = checked_entries(backend.directory, self.plan)
             assert {
@@ -250,16 +246,16 @@ class SideBySide(RuleBasedStateMachine):
             self.happened["run in a file"] += any(folder.glob("*.run"))
             self.happened["crash in the middle of a merge"] += (folder / NEW_RUN).exists()
 
-    def fingerprint(self, cluster: int, low: int) -> int:
+    def fingerprint(self, cluster, low):
         bits = [position for bit in range(7) if low >> bit & 1 for position in self.flipped[bit]]
         return flip((0, (1 << self.plan.bits) - 1)[cluster], *bits)
 
     @rule(key=KEYS, cluster=st.integers(0, 1), low=st.integers(0, 127))
-    def observe_one(self, key: str, cluster: int, low: int) -> None:
+    def observe_one(self, key, cluster, low):
         self.happened["step"] += 1
         self.observe(key, self.fingerprint(cluster, low))
 
-    def observe(self, key: str, fingerprint: int) -> None:
+    def observe(self, key, fingerprint):
         stored = self.oracle.stored.get(key)
         if (
             stored is not None
@@ -292,7 +288,7 @@ class SideBySide(RuleBasedStateMachine):
 
     @precondition(lambda self: self.observations)
     @rule(data=st.data(), confirmed=st.sampled_from([True, True, False]))
-    def settle(self, data: st.DataObject, confirmed: bool) -> None:
+    def settle(self, data, confirmed):
         self.happened["step"] += 1
         position = data.draw(st.integers(0, len(self.observations) - 1))
         observed = self.observations[-1 - position]
@@ -304,11 +300,11 @@ class SideBySide(RuleBasedStateMachine):
             self.oracle.pending.pop(observed[0].sequence, None)
 
     @rule(key=KEYS, confirmed=st.booleans())
-    def settle_all_of_a_key(self, key: str, confirmed: bool) -> None:
+    def settle_all_of_a_key(self, key, confirmed):
         self.happened["step"] += 1
         self.settle_key(key, confirmed=confirmed)
 
-    def settle_key(self, key: str, *, confirmed: bool) -> None:
+    def settle_key(self, key, *, confirmed):
         for index in self.indexes:
             (index.confirm if confirmed else index.discard)(key)
         for sequence in [n for n, row in self.oracle.pending.items() if row.key == key]:
@@ -323,9 +319,7 @@ class SideBySide(RuleBasedStateMachine):
         low=st.integers(0, 127),
         confirmed=st.sampled_from([True, False, None]),
     )
-    def observe_one_that_supersedes(
-        self, key: str, cluster: int, low: int, confirmed: bool | None
-    ) -> None:
+    def observe_one_that_supersedes(self, key, cluster, low, confirmed):
         self.happened["step"] += 1
         self.observe(key, self.fingerprint(cluster, low))
         observed = self.observations[-1]
@@ -338,7 +332,7 @@ class SideBySide(RuleBasedStateMachine):
                 self.settle_key(key, confirmed=confirmed)
 
     @rule(first=st.integers(0, 9), cluster=st.integers(0, 1), low=st.integers(0, 127))
-    def crawl(self, first: int, cluster: int, low: int) -> None:
+    def crawl(self, first, cluster, low):
         """Many pages at once, all of them confirmed: enough for several spills."""
         self.happened["step"] += 1
         for number in range(12):
@@ -347,7 +341,7 @@ class SideBySide(RuleBasedStateMachine):
             self.settle_key(key, confirmed=True)
 
     @rule(cluster=st.integers(0, 1), low=st.integers(0, 127))
-    def query(self, cluster: int, low: int) -> None:
+    def query(self, cluster, low):
         self.happened["step"] += 1
         fingerprint = self.fingerprint(cluster, low)
         expected = self.oracle.query(fingerprint)
@@ -356,13 +350,13 @@ class SideBySide(RuleBasedStateMachine):
 
     @precondition(lambda self: len(self.observations) > 2)
     @rule(incremental=st.booleans())
-    def close_and_reopen(self, incremental: bool) -> None:
+    def close_and_reopen(self, incremental):
         self.happened["step"] += 1
         self.reopen(incremental=incremental)
 
     @precondition(lambda self: len(self.observations) > 2)
     @rule(incremental=st.booleans())
-    def pause_and_go_on(self, incremental: bool) -> None:
+    def pause_and_go_on(self, incremental):
         self.happened["step"] += 1
         began, of_oracle = [index.crawl_start for index in self.indexes], self.oracle.began
         self.reopen(incremental=incremental)
@@ -372,7 +366,7 @@ class SideBySide(RuleBasedStateMachine):
 
     @precondition(lambda self: len(self.observations) > 2)
     @rule(incremental=st.booleans())
-    def crash(self, incremental: bool) -> None:
+    def crash(self, incremental):
         """A killed process leaves the files as they are while the index is open."""
         self.happened["step"] += 1
         self.crashes += 1
@@ -385,7 +379,7 @@ class SideBySide(RuleBasedStateMachine):
         self.reopen(incremental=incremental, crashed=True)
 
     @invariant()
-    def sizes_and_logs_agree(self) -> None:
+    def sizes_and_logs_agree(self):
         for index in getattr(self, "indexes", ()):
             assert len(index) == len(self.oracle.stored)
             lines = list(index.near_duplicates())
@@ -393,7 +387,7 @@ class SideBySide(RuleBasedStateMachine):
                 (x.key, x.representative, x.distance, x.fingerprint) for x in lines
             ] == self.oracle.log
 
-    def teardown(self) -> None:
+    def teardown(self):
         if hasattr(self, "stack"):
             for index in self.indexes:
                 index.close()

@@ -1,7 +1,5 @@
 """Error pages, recognized by the answer of a site to a URL that cannot exist."""
 
-from __future__ import annotations
-
 import random
 import re
 import time
@@ -19,11 +17,11 @@ MENU = "News Weather Sport Shop Contact Subscribe Imprint"
 detector = Detector(Scheme())
 
 
-def text(seed: object, count: int = 60) -> str:
+def text(seed, count=60):
     return " ".join(random.Random(str(seed)).choices(WORDS, k=count))
 
 
-def page(title: str, *paragraphs: str, heading: str = ""):
+def page(title, *paragraphs, heading=""):
     body = "".join(f"<p>{paragraph}</p>" for paragraph in paragraphs)
     heading = f"<h1>{heading}</h1>" if heading else ""
     html = (
@@ -32,7 +30,7 @@ def page(title: str, *paragraphs: str, heading: str = ""):
     return detector.fingerprint_page(html)
 
 
-def answers(answer, *, seen: int = 0) -> ErrorAnswers:
+def answers(answer, *, seen=0):
     """Return the answers of a site, after `seen` pages with titles of their own."""
     made = ErrorAnswers(12)
     made.add(ASKED, answer)
@@ -42,7 +40,7 @@ def answers(answer, *, seen: int = 0) -> ErrorAnswers:
     return made
 
 
-def match(known: ErrorAnswers, path: str, found) -> str | None:
+def match(known, path, found):
     return known.match(SITE + path, found, SITE + path)
 
 
@@ -59,7 +57,7 @@ def test_the_text_of_the_answer_under_another_url_is_an_error_page(more):
 
 @pytest.mark.parametrize("words", [0, 60])
 def test_parts_of_the_url_in_a_text_are_ignored(words):
-    def sorry(path: str):
+    def sorry(path):
         name = path.rpartition("/")[2]
         return page(f"{path} олдсонгүй", f"{SITE}{path} ({name}) {SORRY}", text("help", words))
 
@@ -69,7 +67,7 @@ def test_parts_of_the_url_in_a_text_are_ignored(words):
 
 
 def test_a_shared_opening_counts_only_if_pages_have_titles_of_their_own():
-    def sorry(seed: object):
+    def sorry(seed):
         return page("Олдсонгүй", SORRY, text(seed))
 
     assert match(answers(sorry(0)), "/gone", sorry(1)) is None
@@ -102,7 +100,7 @@ def test_a_different_heading_in_one_template_is_no_error_page():
 
 
 def test_a_shared_opening_under_a_different_heading_is_no_error_page():
-    def about(heading: str):
+    def about(heading):
         return page("Site", "All that you need to know about us.", text(heading), heading=heading)
 
     known = answers(about("Not here"), seen=3)

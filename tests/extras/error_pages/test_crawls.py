@@ -1,18 +1,12 @@
 """SIMHASH_ERROR_PAGES: error pages with status 200, and the requests that find them."""
 
-from __future__ import annotations
-
 import re
-from typing import TYPE_CHECKING
 
 import pytest
 
 from tests.crawl.harness import Crawl, crawled, run
 from tests.crawl.pages import page
 from tests.crawl.site import Answer, Site, serving
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 HTML = {"Content-Type": "text/html; charset=utf-8"}
 ON = {"SIMHASH_ERROR_PAGES": "tag", "CONCURRENT_REQUESTS": 4}
@@ -26,13 +20,13 @@ SORRY = (
 class SorrySite(Site):
     """Answers for missing pages with status 200, or what `missing` says."""
 
-    def __init__(self, address: str) -> None:
+    def __init__(self, address):
         super().__init__(address)
         self.missing = Answer(b"", 404, HTML)
-        self.wall: Answer | None = None
+        self.wall = None
         self.robots = b""
 
-    def answer(self, path: str) -> Answer:
+    def answer(self, path):
         if path == "/robots.txt":
             return Answer(self.robots, 200, {"Content-Type": "text/plain"})
         known = super().answer(path)
@@ -43,24 +37,24 @@ class SorrySite(Site):
         body = self.missing.body.replace(b"{path}", path.encode())
         return Answer(body, self.missing.status, self.missing.headers)
 
-    def asked(self) -> list[str]:
+    def asked(self):
         """Return the paths that nothing links to: those of random names."""
         return [path for path in self.hits if re.search(r"[a-z]{14}|\d{9}", path)]
 
 
 @pytest.fixture
-def site() -> Iterator[SorrySite]:
+def site():
     with serving(SorrySite) as served:
         yield served
 
 
-def requests(site: SorrySite, *gone: str) -> list[dict[str, object]]:
+def requests(site, *gone):
     urls = [site.put(f"/articles/{name}.html", page(name)) for name in ARTICLES]
     urls += [site.url(path) for path in gone]
     return [{"url": url, "errback": True} for url in urls]
 
 
-def error_pages(result) -> set[str]:
+def error_pages(result):
     return {event["path"] for event in result.events if "error-page" in event["flags"]}
 
 

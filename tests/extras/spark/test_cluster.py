@@ -3,8 +3,6 @@
 ``SPARK_RECORDS=200000 make test-spark`` tries more records.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import re
@@ -49,12 +47,12 @@ with open(out, "w") as file:
 class Cluster:
     """A standalone master with two workers of one core, each in a process group of its own."""
 
-    def __init__(self, home: Path, folder: Path) -> None:
+    def __init__(self, home, folder):
         self._home = home
         self._folder = folder
-        self._processes: list[subprocess.Popen[bytes]] = []
+        self._processes = []
 
-    def start(self) -> None:
+    def start(self):
         master = self._started("Master", "--port", "0")
         self.url = self._said(master, r"spark://\S+:\d+")
         self.workers = [
@@ -63,17 +61,17 @@ class Cluster:
         for worker in self.workers:
             self._said(worker, "Successfully registered with master")
 
-    def kill(self, process: subprocess.Popen[bytes]) -> None:
+    def kill(self, process):
         """Kill a process and all that it started."""
         os.killpg(process.pid, signal.SIGKILL)
         process.wait()
 
-    def close(self) -> None:
+    def close(self):
         for process in self._processes:
             if process.poll() is None:
                 self.kill(process)
 
-    def _started(self, role: str, *arguments: str) -> subprocess.Popen[bytes]:
+    def _started(self, role, *arguments):
         number = len(self._processes)
         with self._log(number).open("wb") as log:
             process = subprocess.Popen(
@@ -90,10 +88,10 @@ class Cluster:
         self._processes.append(process)
         return process
 
-    def _log(self, number: int) -> Path:
+    def _log(self, number):
         return self._folder / f"{number}.log"
 
-    def _said(self, process: subprocess.Popen[bytes], pattern: str) -> str:
+    def _said(self, process, pattern):
         log = self._log(self._processes.index(process))
         while not (found := re.search(pattern, log.read_text(errors="replace"))):
             assert process.poll() is None, log.read_text(errors="replace")

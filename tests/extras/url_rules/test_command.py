@@ -1,7 +1,5 @@
 """``rules``: what is listed and removed."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 
@@ -19,7 +17,7 @@ SID, PRINT, WWW = (
 REF = (("drop", "ref"),)
 
 
-def known(pages: int, against: int = 0, spared: int = 0) -> RuleRecord:
+def known(pages, against=0, spared=0):
     evidence = (pages, against, pages, spared)
     return RuleRecord("learned", RuleEvidence(*evidence), {"/news/*": RuleEvidence(*evidence)})
 
@@ -39,7 +37,7 @@ def index(folder):
     return str(folder / "index")
 
 
-def stored(index: str) -> dict[str, dict]:
+def stored(index):
     with open_index(Path(index)) as opened:
         return {site: decode_rules(row) for site, row in opened.notes()}
 

@@ -1,14 +1,11 @@
 """SIMHASH_URL_RULES: requests that rules spare, and those that they must not."""
 
-from __future__ import annotations
-
 import random
 import signal
 import subprocess
 import sys
 import threading
 from contextlib import suppress
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -20,21 +17,18 @@ from scrapy_simhash.index.redis import open_redis_index
 from tests.crawl.harness import Crawl, child_environment, crawled, index_settings, run
 from tests.workers.watching import eventually
 
-if TYPE_CHECKING:
-    from pathlib import Path
-
 WORDS = [a + b + c for a in "bdfgklmnprst" for b in "aeiou" for c in ("n", "r", "st", "lk")]
 TOPICS = range(32)
 ON = {"SIMHASH_URL_RULES": "apply"}
 FAILING = "/topic?t=30&sid=c"
 
 
-def text_of(number: int) -> str:
+def text_of(number):
     chosen = random.Random(number)
     return " ".join(chosen.choice(WORDS) for _ in range(120))
 
 
-def topic(site, number: int, sid: str) -> str:
+def topic(site, number, sid):
     title = f"Topic {WORDS[number]}"
     body = (
         f"<html><head><title>{title}</title></head><body><h1>{title}</h1><p>{text_of(number)}</p>"
@@ -43,7 +37,7 @@ def topic(site, number: int, sid: str) -> str:
 
 
 @pytest.fixture(scope="module")
-def crawls(site, module_path: Path, every_index):
+def crawls(site, module_path, every_index):
     """Learn from twenty topics under two URLs each, then ask for others under three."""
     site.hits.clear()
     learned = [topic(site, number, sid) for number in range(20) for sid in "ab"]
@@ -132,7 +126,7 @@ def test_rules_survive_a_crawl_that_is_killed(site, tmp_path, every_index):
         stderr=subprocess.DEVNULL,
     )
 
-    def is_stored() -> bool:
+    def is_stored():
         if not items.exists() or items.read_text().count("\n") < len(urls) - 1:
             return False
         if not index:

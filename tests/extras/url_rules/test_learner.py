@@ -1,7 +1,5 @@
 """Rules that are learned from the pages of a site, and the requests that they spare."""
 
-from __future__ import annotations
-
 import random
 
 import pytest
@@ -18,13 +16,13 @@ DEEP = pytest.param(100_000 * b"[", id="nested too deep")
 class Crawl:
     """Requests pages of a site whose contents are known."""
 
-    def __init__(self, content_of, rules: UrlRules | None = None) -> None:
+    def __init__(self, content_of, rules=None):
         self.content_of = content_of
         self.rules = rules or UrlRules(explore=0.0, random=random.Random(1))
-        self.first: dict[str, str] = {}
-        self.spared: list[str] = []
+        self.first = {}
+        self.spared = []
 
-    def ask(self, *urls: str) -> None:
+    def ask(self, *urls):
         for url in urls:
             equal = self.rules.equal(SITE + url)
             if equal is not None and not (equal.explore or equal.untested):
@@ -36,15 +34,15 @@ class Crawl:
             self.rules.handled(SITE + url, original, original)
 
     @property
-    def lost(self) -> set[str]:
+    def lost(self):
         return {self.content_of(url) for url in self.spared} - self.first.keys()
 
 
-def without_sid(url: str) -> str:
+def without_sid(url):
     return url.partition("&sid")[0]
 
 
-def topics(first: int, stop: int, *sids: object) -> list[str]:
+def topics(first, stop, *sids):
     return [f"/topic?t={number}&sid={sid}" for number in range(first, stop) for sid in sids]
 
 
@@ -76,7 +74,7 @@ def test_nothing_is_spared_that_was_not_handled():
 def test_where_the_parameter_matters_nothing_is_lost():
     """`ref` says where a reader of news came from, and which part of the catalog is shown."""
 
-    def content_of(url: str) -> str:
+    def content_of(url):
         return url if url.startswith("/catalog") else url.partition("?")[0]
 
     crawl = Crawl(content_of)
@@ -88,7 +86,7 @@ def test_where_the_parameter_matters_nothing_is_lost():
 
 
 def test_a_front_controllers_parameters_are_parts_of_the_site():
-    def content_of(url: str) -> str:
+    def content_of(url):
         return url if "catalog" in url else url.partition("&ref")[0]
 
     crawl = Crawl(content_of)
@@ -101,7 +99,7 @@ def test_a_front_controllers_parameters_are_parts_of_the_site():
 def test_a_parameter_that_matters_for_some_pages_is_given_up():
     """Every tenth page has comments."""
 
-    def content_of(url: str) -> str:
+    def content_of(url):
         page, _, comments = url.partition("?")
         return url if comments and int(page[3:]) % 10 == 0 else page
 
@@ -113,7 +111,7 @@ def test_a_parameter_that_matters_for_some_pages_is_given_up():
 def test_a_site_that_changes_is_noticed():
     changed = False
 
-    def content_of(url: str) -> str:
+    def content_of(url):
         return url if changed else without_sid(url)
 
     crawl = Crawl(content_of, UrlRules(explore=0.05, random=random.Random(1)))
@@ -126,7 +124,7 @@ def test_a_site_that_changes_is_noticed():
 
 
 def test_a_default_value_is_learned_where_others_matter():
-    def content_of(url: str) -> str:
+    def content_of(url):
         return url.replace("?page=1", "")
 
     crawl = Crawl(content_of)
@@ -147,7 +145,7 @@ def test_a_rule_for_one_value_is_not_learned_where_one_for_any_holds():
 
 
 def test_a_value_that_was_not_seen_yet_is_tested():
-    def content_of(url: str) -> str:
+    def content_of(url):
         return url if url.endswith("comments") else url.partition("?")[0]
 
     crawl = Crawl(content_of)
@@ -197,7 +195,7 @@ def test_a_strange_url_teaches_nothing(url):
     assert rules.equal(url) is None
 
 
-def learned(sids: str) -> UrlRules:
+def learned(sids):
     crawl = Crawl(without_sid)
     crawl.ask(*topics(0, 30, *sids))
     return crawl.rules

@@ -1,7 +1,5 @@
 """RequestRules without a crawl: what it learns from which pages, and when it spares a request."""
 
-from __future__ import annotations
-
 from collections import Counter
 from dataclasses import replace
 from types import SimpleNamespace
@@ -26,7 +24,7 @@ DONE = Observation("new", SITE, 0, None, None, 1)
 class Crawl:
     """A crawl of which only the requests and the verdicts are played."""
 
-    def __init__(self, index=None, mode="apply") -> None:
+    def __init__(self, index=None, mode="apply"):
         self.index = open_index("memory:") if index is None else index
         self.counts = Counter()
         self.failures = []
@@ -46,7 +44,7 @@ class Crawl:
         for part in (self.rules._rules, self.rules._traps):  # they sample requests
             part._random.seed(1)
 
-    def request(self, path: str, **arguments) -> Request | None:
+    def request(self, path, **arguments):
         """Return the request that is made; None if it is spared."""
         request = Request(SITE + path, **arguments)
         self.rules.scheduled(request)
@@ -55,14 +53,14 @@ class Crawl:
         except SparedRequest:
             return None
 
-    def makes(self, request: Request) -> bool:
+    def makes(self, request):
         try:
             self.rules.process_request(request)
         except SparedRequest:
             return False
         return True
 
-    def done(self, request: Request, original: str | None = None, **verdict) -> PageState:
+    def done(self, request, original=None, **verdict):
         verdict = {"observation": DONE, **verdict}
         kind = "new" if original is None else "near-duplicate"
         found = Verdict(
@@ -76,7 +74,7 @@ class Crawl:
         self.rules.finished(page, confirmed=True)
         return page
 
-    def learn(self, pages: int = 20, **verdict) -> None:
+    def learn(self, pages=20, **verdict):
         for number in range(pages):
             path = f"/topic?t={number}"
             first = self.request(f"{path}&sid=a")

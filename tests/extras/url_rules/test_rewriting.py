@@ -1,7 +1,5 @@
 """URLs as parts, and rules as rewritings of them."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
@@ -14,13 +12,13 @@ from scrapy_simhash.extras.url_rules.url_parts import MAX_URL_CHARACTERS, url_pa
 SITE = "http://example.com"
 
 
-def parts_of(url: str):
+def parts_of(url):
     parts = url_parts(url if "://" in url else SITE + url)
     assert parts is not None
     return parts
 
 
-def shown_as(parts) -> str:
+def shown_as(parts):
     of_path = "".join(f"{name}={value}" for name, value in parts.params if name[0] == ";")
     query = "&".join(
         f"{name}={value}" if value else name for name, value in parts.params if name[0] != ";"

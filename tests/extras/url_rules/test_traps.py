@@ -1,7 +1,5 @@
 """Chains of pages without content, and pages that are never in a chain."""
 
-from __future__ import annotations
-
 import random
 
 import pytest
@@ -19,19 +17,19 @@ from scrapy_simhash.verdict import Verdict
 SITE = "http://example.com"
 
 
-def similar(url: str, other: str, similarity: float = 0.95) -> Verdict:
+def similar(url, other, similarity=0.95):
     return Verdict(kind="new", key=url, bits=64, similar_to=other, similarity=similarity)
 
 
-def new(url: str) -> Verdict:
+def new(url):
     return Verdict(kind="new", key=url, bits=64)
 
 
-def month(number: int) -> str:
+def month(number):
     return f"{SITE}/calendar?month={number}"
 
 
-def follow(traps: Traps, verdict_of, months: int) -> list[int]:
+def follow(traps, verdict_of, months):
     """Return the months that are requested on the way from each month to the next."""
     asked, chain = [], 0
     for number in range(months):
@@ -45,7 +43,7 @@ def follow(traps: Traps, verdict_of, months: int) -> list[int]:
     return asked
 
 
-def empty(number: int) -> Verdict:
+def empty(number):
     return similar(month(number), month(0))
 
 
