@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import logging
 import time
-from itertools import chain, combinations
 from pathlib import Path
 from threading import RLock
 from typing import TYPE_CHECKING
@@ -24,7 +23,7 @@ from scrapy_simhash.index.marks import mark_of
 from scrapy_simhash.index.pending import Pending, PendingPages
 from scrapy_simhash.index.rules import outdated_entries
 from scrapy_simhash.index.tables import FOLDER, delete_tables
-from scrapy_simhash.index.tables.crowds import more_to_choose
+from scrapy_simhash.index.tables.crowds import OTHERS
 from scrapy_simhash.index.tables.format import Unfit
 from scrapy_simhash.index.tables.tables import FEW_ROWS, STEP_EVERY, Tables
 from scrapy_simhash.index.texts import Texts, texts_path
@@ -47,8 +46,10 @@ logger = logging.getLogger(__name__)
 _PROGRESS_INTERVAL_S = 5.0
 # Tables are made again if more of their rows than these are of no use, and more than half.
 _MAX_USELESS_ROWS = 1024
-# Upper limit of the queries that `prefetch` compares in pairs.
-_MAX_COMPARED = 128
+# Results of `prefetch` are of no use once so many rows were added.
+_MAX_ADDED = 256
+# How often a search is repeated that finds pages that are gone.
+_MAX_SEARCHES = 64
 
 
 class Store(RowWriter):
@@ -78,14 +79,10 @@ class Store(RowWriter):
         path = None if kind == "memory" else texts_path(Path(self.location), kind)
         self.texts = Texts(self.location, path, kind)
         self._pending = PendingPages()
-        # Results of `prefetch` by (fingerprint, certainty, mark, distance), and the number of rows
-        # that the tables had then.
+        # Results of `prefetch` by (fingerprint, certainty, mark, distance), and the fingerprints of
+        # the rows that were added later.
         self._prefetched: dict[tuple[int, bytes, int | None, int], list[int]] = {}
-        self._prefetched_rows = 0
-        # The fingerprints of the last `prefetch`, and those that are not near any other of them.
-        self._fingerprints: set[int] = set()
-        self._lonely: set[int] = set()
-        self._until_step = STEP_EVERY
+        self._added: list[int] = []
         self._has_warned = False
         self._folder = None if database.path is None else database.path / FOLDER
         self._tables = self._opened_tables()
@@ -111,44 +108,35 @@ class Store(RowWriter):
         :param mark: of the page (`scrapy_simhash.index.marks`). With it, most entries that cannot
             be copies of the page are left out, see `scrapy_simhash.index.tables.crowds`.
         """
-        query, marks = [(fingerprint, certainty)], None if mark is None else [mark]
-        known = self._prefetched.get((fingerprint, certainty, mark, max_distance))
-        if known is not None and fingerprint in self._lonely:
-            ordinals = known
-        else:
-            after = 0 if known is None else self._prefetched_rows
-            [ordinals] = self._tables.near(query, max_distance, marks, after=after)
-            if known:
-                ordinals = list(dict.fromkeys([*known, *ordinals]))
+        query = fingerprint, certainty, mark, max_distance
+        ordinals = self._prefetched.get(query)
+        if ordinals is None or any(
+            (fingerprint ^ other).bit_count() <= max_distance for other in self._added
+        ):
+            ordinals = self._near(*query)
         if not ordinals:
             return Within([], [])
-        found, there = self._read(fingerprint, max_distance, ordinals)
-        if marks is not None and there < len(ordinals):
-            extra = 0
-            while extra := more_to_choose(len(ordinals), there, extra):
-                [ordinals] = self._tables.near(query, max_distance, marks, extra=extra)
-                found, there = self._read(fingerprint, max_distance, ordinals)
+        found, gone = self._read(fingerprint, max_distance, ordinals)
+        # Rows of pages that are gone may have taken places of others.
+        for _ in range(_MAX_SEARCHES if mark is not None else 0):
+            if not gone or len(ordinals) < OTHERS:
+                break
+            for ordinal in gone:
+                self._tables.forget(ordinal)
+            ordinals = self._near(*query)
+            found, gone = self._read(fingerprint, max_distance, ordinals)
         return found
 
     def prefetch(self, queries: Sequence[tuple[int, bytes, int]], max_distance: int) -> None:
         """Search for several (fingerprint, certainty, mark) at once, which is faster than one by
-        one. `within` then searches only the rows that are added later, and not even these if they
-        are of queries that are not near.
+        one. `within` then only searches again if a row near the fingerprint was added later.
         """
         pairs = [(fingerprint, certainty) for fingerprint, certainty, _ in queries]
         found = self._tables.near(pairs, max_distance, [mark for _, _, mark in queries])
         self._prefetched = {
             (*query, max_distance): ordinals for query, ordinals in zip(queries, found, strict=True)
         }
-        self._prefetched_rows = len(self._tables)
-        fingerprints = [fingerprint for fingerprint, _ in pairs[:_MAX_COMPARED]]
-        self._fingerprints = set(fingerprints)
-        near = (
-            pair
-            for pair in combinations(fingerprints, 2)
-            if (pair[0] ^ pair[1]).bit_count() <= max_distance
-        )
-        self._lonely = self._fingerprints.difference(chain.from_iterable(near))
+        self._added = []
 
     def observe(self, page: PageToObserve, rules: CrawlRules) -> Observed:
         """Return what a page is, and the pending page that it becomes, or None. Write the line of a
@@ -367,24 +355,26 @@ class Store(RowWriter):
             and (page.in_scope is None or page.in_scope(other.key))
         ]
 
+    def _near(
+        self, fingerprint: int, certainty: bytes, mark: int | None, max_distance: int
+    ) -> list[int]:
+        marks = None if mark is None else [mark]
+        return self._tables.near([(fingerprint, certainty)], max_distance, marks)[0]
+
     def _read(
         self, fingerprint: int, max_distance: int, ordinals: Sequence[int]
-    ) -> tuple[Within, int]:
-        """Return (the entries with these ordinals within the distance, the number of ordinals that
-        have an entry or a pending page).
+    ) -> tuple[Within, set[int]]:
+        """Return (the entries with these ordinals within the distance, the ordinals without an
+        entry or a pending page).
         """
-        stored = dict(self._stored(ordinals))
+        stored = list(self._stored(ordinals))
         pending = [
             (ordinal, page.entry)
             for ordinal in ordinals
             for page in self._pending.of_ordinal(ordinal)
         ]
-        return (
-            Within(
-                *(_near(fingerprint, max_distance, found) for found in (stored.items(), pending))
-            ),
-            len(stored.keys() | {ordinal for ordinal, _ in pending}),
-        )
+        near = (_near(fingerprint, max_distance, found) for found in (stored, pending))
+        return Within(*near), {*ordinals}.difference(ordinal for ordinal, _ in (*stored, *pending))
 
     def _stored(self, ordinals: Sequence[int]) -> Iterator[tuple[int, Entry]]:
         """Yield (ordinal, entry) of the stored entries with these ordinals."""
@@ -406,11 +396,11 @@ class Store(RowWriter):
             )
         key, mark = records.encode_key(entry.key), mark_of(entry.evidence)
         self._tables.add(ordinal, entry.fingerprint, key, mark)
-        if entry.fingerprint not in self._fingerprints:
-            self._lonely.clear()
-        self._until_step -= 1
-        if not self._until_step:
-            self._until_step = STEP_EVERY
+        if self._prefetched:
+            self._added.append(entry.fingerprint)
+            if len(self._added) > _MAX_ADDED:
+                self._prefetched = {}
+        if ordinal % STEP_EVERY == 0:
             self._step()
         return ordinal
 

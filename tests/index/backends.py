@@ -16,7 +16,7 @@ from scrapy_simhash.index.kinds import database_kind
 from scrapy_simhash.index.manifest import Manifest
 from scrapy_simhash.index.memory import MemoryDatabase
 from scrapy_simhash.index.store import Store
-from scrapy_simhash.index.tables import merging, tables
+from scrapy_simhash.index.tables import runs, tables
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -65,7 +65,7 @@ def shrink_tables(
     set_constant(store, "FEW_ROWS", few)
     for module in (tables, store):  # a step after each row, so that a merge takes several rows
         set_constant(module, "STEP_EVERY", 1)
-    set_constant(merging, "STEP_POSITIONS", step)
+    set_constant(runs, "STEP_POSITIONS", step)
 
 
 @contextmanager

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from scrapy_simhash import Scheme, open_index
 from scrapy_simhash.errors import StorageError
 from scrapy_simhash.index import Index, TablePlan, manifest, writer
-from scrapy_simhash.index.tables import merging, tables
+from scrapy_simhash.index.tables import runs, tables
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -109,7 +109,7 @@ def database_class(kind: str) -> type:
 def shrink(kind: str) -> None:
     """Write files of tables and of the database all the time."""
     tables.UNSORTED_ROWS, tables.MEMORY_ROWS, tables.FEW_ROWS = 5, 16, 1
-    merging.STEP_POSITIONS = 4
+    runs.STEP_POSITIONS = 4
     module = import_module(f"scrapy_simhash.index.{kind}")
     if kind == "leveldb":
         module._OPTIONS["write_buffer_size"] //= 256
@@ -166,7 +166,7 @@ class Killer:
         self._wrap(self._class, "write")
         if files or self._number > 1:
             self._wrap(os, "fsync")
-            self._wrap(type(Path()), "rename")
+            self._wrap(type(Path()), "replace")
 
     def _wrap(self, owner: Any, name: str) -> None:
         original = getattr(owner, name)

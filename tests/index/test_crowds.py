@@ -10,6 +10,8 @@ from hypothesis import strategies as st
 from scrapy_simhash.confirmation import Confirmation
 from scrapy_simhash.evidence import Evidence
 from scrapy_simhash.index import PageToObserve, TablePlan
+from scrapy_simhash.index import store as store_module
+from scrapy_simhash.index.redis import store as redis_store
 from scrapy_simhash.index.tables import crowds, search, tables
 from scrapy_simhash.names import name_bytes
 
@@ -24,19 +26,12 @@ LARGE = pytest.param(1000, marks=pytest.mark.thorough)
 
 
 @contextmanager
-def small_crowds(*, crowd=30, scanned=60, compared=40, sample=10, copies=8, others=4):
+def small_crowds(*, crowd=30, scanned=60, copies=8, others=4):
     with pytest.MonkeyPatch.context() as patch:
-        for module in (crowds, search):
-            for name, value in (
-                ("CROWD", crowd),
-                ("SCANNED", scanned),
-                ("COMPARED", compared),
-                ("SAMPLE", sample),
-                ("COPIES", copies),
-                ("OTHERS", others),
-            ):
-                if hasattr(module, name):
-                    patch.setattr(module, name, value)
+        names = {"CROWD": crowd, "SCANNED": scanned, "COPIES": copies, "OTHERS": others}
+        for module in (crowds, search, store_module, redis_store):
+            for name in names.keys() & vars(module).keys():
+                patch.setattr(module, name, names[name])
         yield
 
 
@@ -135,7 +130,7 @@ def test_pages_that_are_gone_take_no_places(backend, way, crowd, monkeypatch):
     farther = template
     for bit in range(4, 13):  # within the prefix of one table
         farther ^= 1 << bit
-    with small_crowds(crowd=crowd), small_tables(unsorted=10, memory=60):
+    with small_crowds(crowd=crowd, scanned=1000), small_tables(unsorted=10, memory=60):
         for _ in range(2):  # in memory, and in files
             with backend.open(max_distance=K, confirmation=NAMED, incremental=True) as index:
                 gone = [page_of_template(rng, number, name="", flips=3) for number in range(120)]

@@ -31,7 +31,7 @@ from hypothesis.stateful import (
 )
 
 from scrapy_simhash.index import TablePlan
-from scrapy_simhash.index.tables import FOLDER, NEW_RUN
+from scrapy_simhash.index.tables import FOLDER, STATE
 
 from .backends import (
     INSTALLED_KINDS,
@@ -244,7 +244,9 @@ class SideBySide(RuleBasedStateMachine):
             }
             folder = backend.directory / backend.name / FOLDER
             self.happened["run in a file"] += any(folder.glob("*.run"))
-            self.happened["crash in the middle of a merge"] += (folder / NEW_RUN).exists()
+            state = (folder / STATE).read_text() if (folder / STATE).exists() else ""
+            is_new = any(path.name not in state for path in folder.glob("*.run"))
+            self.happened["crash in the middle of a merge"] += is_new
 
     def fingerprint(self, cluster, low):
         bits = [position for bit in range(7) if low >> bit & 1 for position in self.flipped[bit]]

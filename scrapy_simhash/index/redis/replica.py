@@ -16,7 +16,7 @@ from scrapy_simhash.index.redis.layout import DIGEST_BYTES, FINGERPRINT_AT, MARK
 from scrapy_simhash.index.tables.tables import Tables
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Collection, Mapping, Sequence
 
     from scrapy_simhash.index.redis.layout import Layout
 
@@ -62,13 +62,31 @@ class Replica:
         queries: Sequence[tuple[int, bytes]],
         max_distance: int,
         marks: Sequence[int] | None = None,
-        extra: int = 0,
     ) -> list[dict[int, bytes]]:
         """Return for each query the digests of the rows that are found, by the number of the row.
         For the parameters see `Tables.near`.
         """
-        found = self._tables.near(queries, max_distance, marks, extra=extra)
+        found = self._tables.near(queries, max_distance, marks)
         return [{row: self._digests[row].tobytes() for row in rows} for rows in found]
+
+    def forget_others(
+        self, found: Mapping[int, bytes], pages: Collection[tuple[bytes, int]], own: bytes
+    ) -> bool:
+        """Find rows of pages no more that are gone, or have changed. Return False if none is.
+
+        :param found: a result of `near`.
+        :param pages: (digest, fingerprint) of the pages that are there.
+        :param own: a digest whose rows are all kept.
+        """
+        tables = self._tables
+        gone = [
+            row
+            for row, digest in found.items()
+            if digest != own and (digest, tables.fingerprint(row)) not in pages
+        ]
+        for row in gone:
+            tables.forget(row)
+        return bool(gone)
 
     def _clear(self) -> None:
         self.end = End(0, b"")

@@ -39,7 +39,7 @@ from scrapy_simhash.index.redis import scripts
 from scrapy_simhash.index.redis.layout import NOTHING, State, digest_of, new_attempt
 from scrapy_simhash.index.redis.replica import End, Replica
 from scrapy_simhash.index.redis.rows import RedisRows
-from scrapy_simhash.index.tables.crowds import more_to_choose
+from scrapy_simhash.index.tables.crowds import OTHERS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -56,6 +56,8 @@ logger = logging.getLogger(__name__)
 # Upper limit for the pages of a script.
 _PAGES_AT_ONCE = 32
 _STORED, _LEASE_ENDED = 1, 2
+# How often a search is repeated that finds pages that are gone.
+_MAX_SEARCHES = 64
 # How often `confirm` observes a page again whose lease keeps ending.
 _MAX_REPEATS = 3
 
@@ -82,9 +84,7 @@ class Asked:
     :param mark: see `Store.within`; None for a query, which finds all pages within k.
     :param attempt: see `scrapy_simhash.index.redis.layout`.
     :param candidates: digests of the pages that the replica finds, by the number of their row.
-    :param extra: how many more the next search chooses, see
-        `scrapy_simhash.index.tables.crowds.more_to_choose`.
-    :param searched: the end of the replica and `extra` at the last search.
+    :param searched: the end of the replica at the last search, the last of `searches`.
     :param sequence: number of the observation; 0 if it has none yet.
     :param own: the server's state of its digest.
     :param held: what it becomes if it is admitted; None if it does not ask for admission.
@@ -99,8 +99,8 @@ class Asked:
     mark: int | None = None
     attempt: bytes = field(default_factory=new_attempt)
     candidates: dict[int, bytes] = field(default_factory=dict)
-    extra: int = 0
-    searched: tuple[End, int] | None = None
+    searched: End | None = None
+    searches: int = 0
     sequence: int = 0
     own: State = NOTHING
     held: HeldPage | None = None
@@ -316,17 +316,16 @@ class RedisStore(RedisRows):
     def _search(self, asked: Iterable[Asked], max_distance: int) -> None:
         """Search the replica, and set the candidates."""
         end = self._replica.end
-        together: dict[tuple[int, int, bool], list[Asked]] = {}
+        together: dict[tuple[int, bool], list[Asked]] = {}
         for one in asked:
-            if one.searched == (end, one.extra):
-                continue  # it would find the same
-            one.searched = end, one.extra
-            kind = (len(one.page.evidence.certainty), one.extra, one.mark is None)
-            together.setdefault(kind, []).append(one)
-        for (_, extra, is_query), pages in together.items():
+            if one.searched != end:  # else it would find the same
+                one.searched, one.searches = end, one.searches + 1
+                kind = len(one.page.evidence.certainty), one.mark is None
+                together.setdefault(kind, []).append(one)
+        for (_, is_query), pages in together.items():
             queries = [(one.page.fingerprint, one.page.evidence.certainty) for one in pages]
             marks = None if is_query else [one.mark or 0 for one in pages]
-            found = self._replica.near(queries, max_distance, marks, extra)
+            found = self._replica.near(queries, max_distance, marks)
             for one, rows in zip(pages, found, strict=True):
                 one.candidates = rows
 
@@ -344,12 +343,14 @@ class RedisStore(RedisRows):
                 _add(view.stored, self._decoded(stored), fingerprint, max_distance)
             for _, value in pending:
                 _add(view.pending, self._decoded(value), fingerprint, max_distance)
-        there = {entry.key for _, entry in (*view.stored, *view.pending)}
-        is_own = len(others) < len({*one.candidates.values()})
-        extra = more_to_choose(len(one.candidates), len(there) + is_own, one.extra)
-        if one.mark is not None and extra:
-            # The journal keeps the rows of pages that are gone.
-            one.extra = extra
+        if one.mark is None or len(one.candidates) < OTHERS or one.searches > _MAX_SEARCHES:
+            return view
+        # The journal keeps the rows of pages that are gone, which may have taken places of others.
+        near = {
+            (digest_of(entry.key), entry.fingerprint) for _, entry in (*view.stored, *view.pending)
+        }
+        if self._replica.forget_others(one.candidates, near, one.digest):
+            one.searched = None
             self._search([one], max_distance)
             return None if self._unknown(one) else self._view(one, max_distance)
         return view

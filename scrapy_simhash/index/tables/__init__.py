@@ -14,9 +14,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 FOLDER = "tables"
+STATE = "state.json"
 COLUMNS = ("fingerprints", "ids", "marks")
-NEW_RUN = "new"
-"""The temporary name of a run's file."""
 
 
 def is_run(path: Path) -> bool:
@@ -27,7 +26,7 @@ def is_run(path: Path) -> bool:
 def delete_tables(folder: Path) -> None:
     """Delete the files of tables, and the folder if it has no others. :raises OSError: it fails."""
     for path in folder.iterdir() if folder.is_dir() else ():
-        if is_run(path) or path.name in (*COLUMNS, NEW_RUN):
+        if is_run(path) or path.name in (*COLUMNS, STATE) or path.name.startswith(".simhash-"):
             path.unlink()
     with suppress(OSError):  # missing, or it holds other files
         folder.rmdir()

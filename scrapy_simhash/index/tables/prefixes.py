@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     Words = NDArray[np.uint64]
 
 WORD_BITS = 64
-_MASK = (1 << WORD_BITS) - 1
 _GOLDEN = 0x9E3779B97F4A7C15  # 2**64 divided by the golden ratio
 
 
@@ -37,15 +36,11 @@ class Prefixes:
         self.words = -(-plan.bits // WORD_BITS)
         """Number of words of a fingerprint."""
         widths = [min(width, WORD_BITS) for width in plan.prefix_widths_bits]
-        self._factors = [_GOLDEN >> WORD_BITS - width | 1 for width in widths]
-        self._shifts = [WORD_BITS - width for width in widths]
-        if not plan.prefix_bits:
-            return
-        # All prefixes of a probed plan have the same width.
-        self._factor, self._shift = np.uint64(self._factors[0]), np.uint64(self._shifts[0])
-        places = np.array([divmod(block.shift, WORD_BITS) for (block,) in plan.tables])
-        self._first_words = places[:, 0]
-        self._low_shifts = places[:, 1].astype(np.uint64)
+        self._factors = np.array([_GOLDEN >> WORD_BITS - width | 1 for width in widths], np.uint64)
+        self._shifts = np.array([WORD_BITS - width for width in widths], np.uint64)
+        self._has_single_blocks = all(len(table) == 1 for table in plan.tables)
+        places = np.array([divmod(table[0].shift, WORD_BITS) for table in plan.tables])
+        self._first_words, self._low_shifts = places[:, 0], places[:, 1].astype(np.uint64)
         # Shifts of the following word, in two parts: a shift by 64 bits is not defined.
         self._high_shifts = np.uint64(WORD_BITS - 1) - self._low_shifts
 
@@ -55,20 +50,11 @@ class Prefixes:
         packed = b"".join([fingerprint.to_bytes(size, "little") for fingerprint in fingerprints])
         return np.frombuffer(packed, "<u8").reshape(-1, self.words)
 
-    def hashes_of(self, fingerprint: int) -> list[int]:
-        """Return the hash of a fingerprint's prefix in each table."""
-        return [
-            (prefix * factor << shift) & _MASK
-            for prefix, factor, shift in zip(
-                self._plan.prefixes(fingerprint), self._factors, self._shifts, strict=True
-            )
-        ]
-
     def hashes(self, prefixes: NDArray[np.int64]) -> Words:
-        """Return the hashes of prefixes of a probed plan."""
+        """Return the hashes of prefixes of a probed plan, which all have the same width."""
         hashes = prefixes.astype(np.uint64)
-        hashes *= self._factor
-        hashes <<= self._shift
+        hashes *= self._factors[0]
+        hashes <<= self._shifts[0]
         return hashes
 
     def hashes_in(self, table: int, rows: Words) -> Words:
@@ -89,16 +75,19 @@ class Prefixes:
                 hashes |= bits
             else:
                 hashes = bits
-        hashes *= np.uint64(self._factors[table])
-        hashes <<= np.uint64(self._shifts[table])
+        hashes *= self._factors[table]
+        hashes <<= self._shifts[table]
         return hashes
 
-    def probed_hashes(self, rows: Words) -> Words:
-        """Return the hashes of the prefixes in all tables of a probed plan, a row for each row."""
-        hashes: Words = rows[:, self._first_words] >> self._low_shifts
-        following = rows.take(self._first_words + 1, axis=1, mode="clip")
-        hashes |= following << self._high_shifts << np.uint64(1)
+    def hashes_in_all(self, rows: Words) -> Words:
+        """Return the hashes of the prefixes in all tables, a row for each row; see `hashes_in`."""
+        if not self._has_single_blocks:
+            return np.stack([self.hashes_in(table, rows) for table in range(len(self._shifts))], 1)
+        hashes: Words = rows.take(self._first_words, axis=1) >> self._low_shifts
+        if self.words > 1:
+            following = rows.take(self._first_words + 1, axis=1, mode="clip")
+            hashes |= following << self._high_shifts << np.uint64(1)
         # The shift to the top drops the bits beyond the prefix.
-        hashes *= self._factor
-        hashes <<= self._shift
+        hashes *= self._factors
+        hashes <<= self._shifts
         return hashes

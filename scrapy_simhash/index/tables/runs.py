@@ -7,22 +7,36 @@ the names of rows (`scrapy_simhash.index.tables.rows`). A *slot* is a value of t
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 import numpy as np
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from numpy.typing import NDArray
+
+    Positions = NDArray[np.uint32]
+    Words = NDArray[np.uint64]
 
 HASH_BITS = 64
 # numpy sorts integers of up to this many bits by radix sort, which is faster.
 _RADIX_BITS = 16
-_NO_POSITIONS = np.empty(0, np.uint32)
+# A step of a merge merges about this many positions of one table, at about 40 ns each.
+STEP_POSITIONS = 1 << 14
 
 
-class Run:
+class File(Protocol):
+    """Where `merge` writes words."""
+
+    word_count: int
+    """Number of words written."""
+
+    def write(self, words: Positions) -> None:
+        """Append words."""
+
+
+class Run(NamedTuple):
     """Positions by table and slot.
 
     :param words: for each table, its positions and then its directory: for each slot, the index in
@@ -32,15 +46,12 @@ class Run:
     :param rows: number of rows. Each row is in every table.
     """
 
-    def __init__(
-        self, words: NDArray[np.uint32], bits: int, starts: Sequence[int], rows: int
-    ) -> None:
-        self.words = words
-        self.bits = bits
-        self.starts = list(starts)
-        self.rows = rows
+    words: Positions
+    bits: int
+    starts: list[int]
+    rows: int
 
-    def buckets(self, table: int, slot: int, stop: int) -> NDArray[np.uint32]:
+    def buckets(self, table: int, slot: int, stop: int) -> Positions:
         """Return the positions in the slots from `slot` to `stop` - 1."""
         start = self.starts[table]
         return self.words[int(self.words[start + slot]) : int(self.words[start + stop])]
@@ -50,93 +61,15 @@ class Run:
         item, start = self.words.item, self.starts[table] + (hashed >> HASH_BITS - self.bits)
         return [item(index) for index in range(item(start), item(start + 1))]
 
-    def directory(self, table: int) -> NDArray[np.uint32]:
-        """Return the directory of a table; see `words`."""
-        start = self.starts[table]
-        return self.words[start : start + (1 << self.bits) + 1]
 
-
-class Lookup:
-    """A look-up of buckets in several runs at once."""
-
-    def __init__(self, runs: Sequence[Run]) -> None:
-        self.runs = runs
-        self._starts = np.array([run.starts for run in runs])
-        self._shifts = np.array([[HASH_BITS - run.bits] for run in runs], np.uint64)
-
-    def few(self, hashes: Sequence[int], first_runs: int) -> tuple[NDArray[np.uint32], int]:
-        """Return (the positions in the buckets of one hash in each table, by run; how many of them
-        are in the first runs). Faster than `extents` and `read` for a few tables.
-        """
-        parts, counted = [_NO_POSITIONS], 0
-        for number, run in enumerate(self.runs):
-            words, shift = run.words, HASH_BITS - run.bits
-            item = words.item
-            for start, hashed in zip(run.starts, hashes, strict=False):
-                at = start + (hashed >> shift)
-                begin, end = item(at), item(at + 1)
-                if begin < end:
-                    parts.append(words[begin:end])
-                    if number < first_runs:
-                        counted += end - begin
-        return np.concatenate(parts), counted
-
-    def extents(
-        self, tables: NDArray[np.int64], hashes: NDArray[np.uint64]
-    ) -> tuple[NDArray[np.uint32], NDArray[np.int64]]:
-        """Return where buckets begin, and the numbers of their positions; by run and bucket.
-
-        :param tables: the table of each bucket; `hashes` likewise.
-        """
-        if not self.runs:
-            return np.empty((0, len(tables)), np.uint32), np.empty((0, len(tables)), np.int64)
-        # Indexes in directories, by run and bucket.
-        slots = self._starts.take(tables, axis=1)
-        slots += (hashes >> self._shifts).view(np.int64)
-        begins, ends = np.empty(slots.shape, np.uint32), np.empty(slots.shape, np.uint32)
-        # No index is out of range. With "clip", numpy writes to `out` without a buffer.
-        for number, run in enumerate(self.runs):
-            run.words.take(slots[number], out=begins[number], mode="clip")
-        slots += 1
-        for number, run in enumerate(self.runs):
-            run.words.take(slots[number], out=ends[number], mode="clip")
-        return begins, np.subtract(ends, begins, dtype=np.int64)
-
-    def read(
-        self, begins: NDArray[np.uint32], counts: NDArray[np.int64]
-    ) -> tuple[NDArray[np.uint32], list[int]]:
-        """Return (the positions in buckets, ordered by run and then bucket; for each run, the index
-        where its positions end).
-
-        :param begins: from `extents`.
-        :param counts: the numbers of positions to read from the buckets.
-        """
-        buckets = counts.shape[1]
-        if not self.runs or not buckets:
-            return np.empty(0, np.uint32), [0] * len(self.runs)
-        ends = counts.ravel().cumsum()
-        # Result i is in bucket b if ends[b - 1] <= i < ends[b], at begins[b] + i - ends[b - 1].
-        first = begins.ravel().copy()
-        first[1:] -= ends[:-1].astype(np.uint32)
-        indexes = first.repeat(counts.ravel())
-        indexes += np.arange(len(indexes), dtype=np.uint32)
-        positions = np.empty_like(indexes)
-        run_ends: list[int] = ends[buckets - 1 :: buckets].tolist()
-        start = 0
-        for run, stop in zip(self.runs, run_ends, strict=True):
-            run.words.take(indexes[start:stop], out=positions[start:stop], mode="clip")
-            start = stop
-        return positions, run_ends
-
-
-def sorted_run(hashes_by_table: Iterable[NDArray[np.uint64]], bits: int, first: int) -> Run:
+def sorted_run(hashes_by_table: Iterable[Words], bits: int, first: int) -> Run:
     """Return a run of rows in memory, which have successive positions.
 
     :param hashes_by_table: for each table, the hash of each row.
     :param bits: number of leading bits in a slot.
     :param first: position of the first row.
     """
-    parts: list[NDArray[np.uint32]] = []
+    parts: list[Positions] = []
     starts = []
     size = rows = 0
     for hashes in hashes_by_table:
@@ -153,3 +86,52 @@ def sorted_run(hashes_by_table: Iterable[NDArray[np.uint64]], bits: int, first: 
         starts.append(size + rows)
         size += rows + len(directory)
     return Run(np.concatenate(parts), bits, starts, rows)
+
+
+def merge(
+    sources: Sequence[Run],
+    bits: int,
+    hashes: Callable[[int, Positions], Words],
+    file: File,
+    starts: list[int],
+) -> Iterator[int]:
+    """Write the words of one run with the rows of several, which are fewer than 2**31.
+
+    Yield the number of steps that are left, first before the first step. So no page waits for long.
+
+    :param bits: number of leading bits in a slot of the new run, at least those of each source.
+    :param hashes: returns the hashes in a table of the rows at given positions.
+    :param starts: the `starts` of the new run are appended to it.
+    :raises OSError: the disk fails.
+    """
+    tables, rows = len(sources[0].starts), sum(run.rows for run in sources)
+    # A step ends at the end of a slot in each source. It numbers its slots with 16 bits.
+    fewest_bits = min(run.bits for run in sources)
+    step_bits = max(bits - (rows // STEP_POSITIONS).bit_length(), bits - fewest_bits, 0)
+    step = 1 << min(step_bits, bits, _RADIX_BITS)
+    left = tables * (1 << bits) // step
+    yield left
+    for table in range(tables):
+        directory = np.zeros((1 << bits) + 1, np.uint32)
+        for slot in range(0, 1 << bits, step):
+            positions, slots = [], []
+            for run in sources:
+                fewer = bits - run.bits
+                own = run.buckets(table, slot >> fewer, slot + step >> fewer)
+                if fewer:
+                    own_slots = hashes(table, own) >> np.uint64(HASH_BITS - bits)
+                    slots.append((own_slots - np.uint64(slot)).astype(np.uint16))
+                else:
+                    at = run.starts[table] + slot
+                    sizes = np.diff(run.words[at : at + step + 1])
+                    slots.append(np.arange(step, dtype=np.uint16).repeat(sizes))
+                positions.append(own)
+            merged = np.concatenate(slots)
+            directory[slot + 1 : slot + step + 1] = np.bincount(merged, minlength=step)
+            file.write(np.concatenate(positions)[merged.argsort(kind="stable")])
+            left -= 1
+            yield left
+        directory[0] = file.word_count - rows
+        starts.append(file.word_count)
+        # The sums of the counts are the indexes where buckets begin.
+        file.write(directory.cumsum(dtype=np.uint32))

@@ -1,255 +1,275 @@
-"""Search the tables: look up the buckets of a fingerprint, and compare the rows in them.
+"""Search the tables: look up the buckets of fingerprints, and compare the rows in them.
 
-Tables of blocks look up one bucket each. Probed tables look up hundreds, and most are not empty; a
-few numpy passes over arrays read all of them. The rows that are not sorted yet are compared with
-each query. Results do not depend on which rows are sorted.
+Tables of blocks look up one bucket each. Probed tables look up hundreds; a few numpy passes over
+arrays read all of them. The rows that are not sorted yet are compared with each query. Results do
+not depend on which rows are sorted.
 """
 
 from __future__ import annotations
 
-from functools import partial
-from operator import eq
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from scrapy_simhash.index.marks import KEY_BITS, key_of
 from scrapy_simhash.index.probing import Prober
-from scrapy_simhash.index.tables.crowds import CROWD, SCANNED, nearest_copies, positions_in_crowd
-from scrapy_simhash.index.tables.rows import NUMBER_MASK, Near
+from scrapy_simhash.index.tables.crowds import CROWD, OTHERS, SCANNED, nearest_copies, with_name
+from scrapy_simhash.index.tables.rows import NUMBER_BITS, NUMBER_MASK
 from scrapy_simhash.index.tables.runs import HASH_BITS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from numpy.typing import NDArray
 
     from scrapy_simhash.index.plan import TablePlan
     from scrapy_simhash.index.tables.prefixes import Prefixes
     from scrapy_simhash.index.tables.rows import Rows
-    from scrapy_simhash.index.tables.runs import Lookup
+    from scrapy_simhash.index.tables.runs import Run
 
     Query = tuple[int, bytes]  # (fingerprint, certainty)
+    Numbers = NDArray[np.int64]
     Positions = NDArray[np.uint32]
     Words = NDArray[np.uint64]
-    IsProbed = Callable[[Words], NDArray[np.bool_]]
 
 # As many queries are answered at once as have arrays that fit in the caches of a processor.
 QUERIES_AT_ONCE = 32
+_FEW_BUCKETS = 16
+# So many leading bits of a hash are looked up in the map of buckets that are not empty.
+_MAP_BITS = 20
+# The bit counts of four words, a byte each, are added by one multiplication.
+_WORDS_SUMMED_AT_ONCE = 4
+_ONE_IN_EACH_BYTE = np.uint32(0x01010101)
+_UPPER_BYTE = np.uint32(24)
 
 
-class Sorted(NamedTuple):
-    """The rows that are in runs.
+class Buckets(NamedTuple):
+    """The buckets to look up: that of a hash in a table, for a query, given by its number."""
 
-    :param lookup: of the runs in files, of which there are `runs_in_files`, then those in memory.
-    :param unsorted_from: rows in memory from this one on are in no run.
-    """
+    tables: Numbers
+    hashes: Words
+    owners: Numbers
 
-    lookup: Lookup
-    runs_in_files: int
-    unsorted_from: int
-
-    def in_files(self, ends: Sequence[int]) -> int:
-        """Return how many positions are in files, given where the positions of each run end."""
-        return ends[self.runs_in_files - 1] if self.runs_in_files else 0
+    def where(self, selected: NDArray[Any]) -> Buckets:
+        """Return some of the buckets, by a mask or by their indexes."""
+        return Buckets(*(column[selected] for column in self))
 
 
 class Search:
     """A search for fingerprints. For parameters and results, see `Tables.near`."""
 
     def __init__(self, plan: TablePlan, prefixes: Prefixes, rows: Rows) -> None:
-        self._has_probes = bool(plan.prefix_bits)
-        self._plan = plan
-        if self._has_probes:
-            self._prober = Prober(plan)
-        self._prefixes = prefixes
-        self._rows = rows
+        self._prefixes, self._rows = prefixes, rows
+        self._tables = len(plan.tables)
+        self._prober = Prober(plan) if plan.prefix_bits else None
+        # Most probes of a small index find nothing. This map saves the look-ups of directories.
+        bits = min(plan.prefix_bits, _MAP_BITS)
+        self._map_shift = np.uint64(HASH_BITS - max(bits, 1))
+        self._map = np.zeros((self._tables, 1 << bits), np.bool_)
+        self.set_runs([], 0)
+
+    def set_runs(self, runs: Sequence[Run], unsorted_from: int) -> None:
+        """Search these runs from now on, and all rows from a position on."""
+        self._runs, self._unsorted_from = runs, unsorted_from
+        self._starts = np.array([run.starts for run in runs])
+        self._shifts = np.array([[HASH_BITS - run.bits] for run in runs], np.uint64)
+
+    def occupy(self, hashes_by_table: Iterable[Words]) -> None:
+        """Note that rows are in runs, by their hashes in each table."""
+        if self._prober is not None:
+            for occupied, hashes in zip(self._map, hashes_by_table, strict=False):
+                occupied[hashes >> self._map_shift] = True
 
     def near(
-        self,
-        where: Sorted,
-        queries: Sequence[Query],
-        max_distance: int,
-        marks: Sequence[int] | None,
-        extra: int,
+        self, queries: Sequence[Query], max_distance: int, marks: Sequence[int] | None
     ) -> list[list[int]]:
         """Return the numbers of rows near each query."""
         # The prober uses the certainties of all queries or of none.
         is_alike = len({len(certainty) for _, certainty in queries}) == 1
-        size = QUERIES_AT_ONCE if self._has_probes and is_alike else 1
+        size = QUERIES_AT_ONCE if is_alike else 1
         found: list[list[int]] = []
         for start in range(0, len(queries), size):
             part = slice(start, start + size)
-            batch = queries[part], max_distance, None if marks is None else marks[part], extra
-            few = None if self._has_probes else self._near_one(where, *batch)
-            found += self._near_batch(where, *batch) if few is None else few
+            found += self._near(queries[part], max_distance, None if marks is None else marks[part])
         return found
 
-    def near_newest(
-        self,
-        queries: Sequence[Query],
-        max_distance: int,
-        marks: Sequence[int] | None,
-        extra: int,
-        first: int,
+    def _near(
+        self, queries: Sequence[Query], max_distance: int, marks: Sequence[int] | None
     ) -> list[list[int]]:
-        """Return the numbers of rows near each query, among the rows in memory from one on."""
-        none = np.empty(0, np.uint32)
+        """Search for queries of which all have a certainty, or none."""
         rows = self._prefixes.packed([fingerprint for fingerprint, _ in queries])
-        found: list[list[int]] = []
-        for at, query in enumerate(queries):
-            near = self._rows.near(rows[at : at + 1], none, max_distance, newest=first)
-            if near is None:  # as nearly always: the probes need not be chosen
-                found.append([])
-                continue
-            found.append(
-                self._chosen(rows[at], near, _at(marks, at), self._is_probed(query), extra)
+        # Without runs, all rows are compared, and most queries need no probes.
+        buckets = self._buckets(queries, rows) if self._runs else None
+        positions, owners = self._candidates(buckets, rows, marks)
+        differing = self._rows.fingerprints(positions)
+        differing ^= rows.take(owners, axis=0)
+        near = (_distances(differing) <= max_distance).nonzero()[0]
+        found: list[list[int]] = [[] for _ in queries]
+        if not len(near):
+            return found
+        buckets = buckets or self._buckets(queries, rows)
+        # Each row once for each query.
+        pairs = np.unique(owners[near] << NUMBER_BITS | positions[near])
+        near_owners = pairs >> NUMBER_BITS
+        for owner in {*near_owners.tolist()}:
+            own = (pairs[near_owners == owner] & NUMBER_MASK).astype(np.uint32)
+            found[owner] = self._chosen(
+                rows[owner],
+                self._rows.still_there(own),
+                None if marks is None else marks[owner],
+                buckets.where(buckets.owners == owner),
             )
         return found
 
-    def _near_one(
-        self,
-        where: Sorted,
-        queries: Sequence[Query],
-        max_distance: int,
-        marks: Sequence[int] | None,
-        extra: int,
-    ) -> list[list[int]] | None:
-        """Search for one query in tables without probes. Return None for a crowd."""
-        [query] = queries
-        hashes = self._prefixes.hashes_of(query[0])
-        positions, in_files = where.lookup.few(hashes, where.runs_in_files)
-        if marks is not None and len(positions) > CROWD:
-            return None
-        rows = self._prefixes.packed([query[0]])
-        near = self._rows.near(
-            rows, positions, max_distance, in_files=in_files, newest=where.unsorted_from
-        )
-        return [self._chosen(rows[0], near, _at(marks, 0), self._is_probed(query), extra)]
-
-    def _near_batch(
-        self,
-        where: Sorted,
-        queries: Sequence[Query],
-        max_distance: int,
-        marks: Sequence[int] | None,
-        extra: int,
-    ) -> list[list[int]]:
-        rows = self._prefixes.packed([fingerprint for fingerprint, _ in queries])
-        tables, hashes, owners = self._buckets(queries)
-        begins, counts = where.lookup.extents(tables, hashes)
-        parts: list[Near] = []
-        if marks is not None and int(counts.sum()) > CROWD:
-            totals = np.bincount(owners, counts.sum(axis=0), len(queries))
-            for owner in np.flatnonzero(totals > CROWD).tolist():
-                is_own = slice(*owners.searchsorted((owner, owner + 1)))
-                own = np.array(self._prefixes.hashes_of(queries[owner][0]), np.uint64)
-                exact = hashes[is_own] == own.take(tables[is_own])
-                extents = begins[:, is_own][:, exact], counts[:, is_own][:, exact]
-                crowd = self._positions_in_crowd(where, marks[owner], *extents, extra)
-                counts[:, is_own] = 0
-                in_files = int(crowd.searchsorted(self._rows.stored_count))
-                own_rows = rows[owner : owner + 1]
-                near = self._rows.near(own_rows, crowd, max_distance, in_files=in_files)
-                if near is not None:
-                    parts.append(near._replace(owners=near.owners + owner))
-        positions, ends = where.lookup.read(begins, counts)
-        near = self._rows.near(
-            rows,
-            positions,
-            max_distance,
-            owners=None if len(queries) == 1 else np.tile(owners, len(ends)).repeat(counts.ravel()),
-            in_files=where.in_files(ends),
-            newest=where.unsorted_from,
-        )
-        if near is not None:
-            parts.append(near)
-        found: list[list[int]] = [[] for _ in queries]
-        if not parts:
-            return found
-        near = parts[0] if len(parts) == 1 else Near(*map(np.concatenate, zip(*parts, strict=True)))
-        for owner in {*near.owners.tolist()} if len(queries) > 1 else (0,):
-            is_own = slice(*owners.searchsorted((owner, owner + 1)))
-            is_probed = self._is_probed(queries[owner], (tables[is_own], hashes[is_own]))
-            own_near = near if len(queries) == 1 else near.where(near.owners == owner)
-            found[owner] = self._chosen(rows[owner], own_near, _at(marks, owner), is_probed, extra)
-        return found
-
-    def _buckets(
-        self, queries: Sequence[Query]
-    ) -> tuple[NDArray[np.int64], Words, NDArray[np.int64]]:
-        """Return (tables, hashes, numbers of the queries) of the buckets to look up."""
-        if self._has_probes:
+    def _buckets(self, queries: Sequence[Query], rows: Words) -> Buckets:
+        """Return the buckets to look up, in the order of the queries."""
+        if self._prober is not None:
             (tables, prefixes), owners = self._prober.probes(queries)
-            return tables, self._prefixes.hashes(prefixes), owners
-        [(fingerprint, _)] = queries
-        hashes = np.array(self._prefixes.hashes_of(fingerprint), np.uint64)
-        return np.arange(len(hashes)), hashes, np.zeros(len(hashes), np.int64)
+            return Buckets(tables, self._prefixes.hashes(prefixes), owners)
+        owners, tables = np.indices((len(queries), self._tables)).reshape(2, -1)
+        return Buckets(tables, self._prefixes.hashes_in_all(rows).ravel(), owners)
 
-    def _is_probed(
-        self, query: Query, buckets: tuple[NDArray[np.int64], Words] | None = None
-    ) -> IsProbed:
-        """Return a function that returns True for rows in one of the buckets to look up.
+    def _candidates(
+        self, buckets: Buckets | None, rows: Words, marks: Sequence[int] | None
+    ) -> tuple[Positions, Numbers]:
+        """Return the positions to compare, those in files first, and the query of each."""
+        newest = np.arange(self._unsorted_from, len(self._rows), dtype=np.uint32)
+        of_newest = np.arange(len(rows)).repeat(len(newest))
+        if buckets is None:
+            return np.concatenate([newest] * len(rows)), of_newest
+        if self._prober is not None:
+            slots = (buckets.hashes >> self._map_shift).view(np.int64)
+            slots += buckets.tables * self._map.shape[1]
+            buckets = buckets.where(self._map.ravel().take(slots).nonzero()[0])
+        if len(rows) == 1 and len(buckets.tables) <= _FEW_BUCKETS:
+            few = np.concatenate([*self._read_few(buckets), newest])
+            if marks is None or len(few) <= CROWD:
+                return few, np.zeros(len(few), np.int64)
+        begins, counts = self._extents(buckets)
+        is_crowd = marks is not None and counts.sum() > CROWD
+        named = self._cut(buckets, counts, rows, marks) if is_crowd and marks else []
+        positions = np.concatenate(
+            [self._read(begins, counts), *[newest] * len(rows), *(part for part, _ in named)]
+        )
+        if len(rows) == 1:
+            owners = np.zeros(len(positions), np.int64)
+        else:
+            of_runs = np.concatenate([buckets.owners] * len(self._runs))
+            parts = of_runs.repeat(counts.ravel()), of_newest, *(part for _, part in named)
+            owners = np.concatenate(parts)
+        if is_crowd:
+            order = positions.argsort(kind="stable")
+            positions, owners = positions[order], owners[order]
+        return positions, owners
 
-        Unsorted rows are all compared, and a slot has rows with several prefixes.
-
-        :param buckets: the tables and hashes to look up, if they are known.
-        """
-        if self._has_probes:
-            tables, hashes = self._buckets([query])[:2] if buckets is None else buckets
-            return partial(self._are_probed, tables, hashes)
-
-        own, prefixes = self._plan.prefixes(query[0]), self._plan.prefixes
-
-        def is_probed(rows: Words) -> NDArray[np.bool_]:
-            values = (int.from_bytes(row.tobytes(), "little") for row in rows)
-            return np.array([any(map(eq, own, prefixes(value))) for value in values], np.bool_)
-
-        return is_probed
-
-    def _are_probed(
-        self, tables: NDArray[np.int64], hashes: Words, rows: Words
-    ) -> NDArray[np.bool_]:
-        own = self._prefixes.probed_hashes(rows)
-        is_probed: NDArray[np.bool_] = (own.take(tables, axis=1) == hashes).any(axis=1)
-        return is_probed
-
-    def _positions_in_crowd(
-        self, where: Sorted, mark: int, begins: Positions, counts: NDArray[np.int64], extra: int
-    ) -> Positions:
-        """Return the positions of a crowd to compare, sorted; see
+    def _cut(
+        self, buckets: Buckets, counts: Numbers, rows: Words, marks: Sequence[int]
+    ) -> list[tuple[Positions, Numbers]]:
+        """Lower the counts of positions to read for queries in a crowd, and return (the positions
+        of rows with the name of such a query, the query of each); see
         `scrapy_simhash.index.tables.crowds`.
-
-        :param begins: of the buckets with the page's own prefixes; `counts` likewise.
         """
-        share = SCANNED // max(int(np.count_nonzero(counts)), 1) + extra
-        scanned, ends = where.lookup.read(begins, np.minimum(counts, share))
-        in_files = where.in_files(ends)
-        key, named = key_of(mark), []
-        for run in where.lookup.runs if key else ():
-            slot = key << HASH_BITS - KEY_BITS >> HASH_BITS - run.bits
-            bucket = run.buckets(len(run.starts) - 1, slot, slot + 1)
-            named.append(bucket[: SCANNED + extra])
-        parts = scanned[:in_files], scanned[in_files:]
-        return positions_in_crowd(mark, parts, named, self._rows.marks, extra)
+        named = []
+        totals = np.bincount(buckets.owners, counts.sum(axis=0), len(rows))
+        for owner in np.flatnonzero(totals > CROWD).tolist():
+            is_own = buckets.owners == owner
+            own = self._prefixes.hashes_in_all(rows[owner : owner + 1])[0]
+            counts[:, is_own & (buckets.hashes != own.take(buckets.tables))] = 0
+            share = SCANNED // max(int(np.count_nonzero(counts[:, is_own])), 1)
+            counts[:, is_own] = counts[:, is_own].clip(max=share)
+            key = key_of(marks[owner])
+            for run in self._runs if key else ():
+                slot = key << HASH_BITS - KEY_BITS >> HASH_BITS - run.bits
+                bucket = run.buckets(len(run.starts) - 1, slot, slot + 1)[:SCANNED]
+                same = bucket[with_name(marks[owner], self._rows.marks(bucket))]
+                named.append((same, np.full(len(same), owner)))
+        return named
 
-    @staticmethod
+    def _read_few(self, buckets: Buckets) -> Iterator[Positions]:
+        """Yield the positions in buckets, by run: numpy takes longer for so few at once."""
+        places = list(zip(buckets.tables.tolist(), buckets.hashes.tolist(), strict=True))
+        for run in self._runs:
+            words, starts, shift = run.words, run.starts, HASH_BITS - run.bits
+            for table, hashed in places:
+                at = starts[table] + (hashed >> shift)
+                begin, end = words.item(at), words.item(at + 1)
+                if begin < end:
+                    yield words[begin:end]
+
+    def _extents(self, buckets: Buckets) -> tuple[Positions, Numbers]:
+        """Return where buckets begin, and the numbers of their positions; by run and bucket."""
+        # Indexes in directories, by run and bucket.
+        slots = self._starts.take(buckets.tables, axis=1)
+        slots += (buckets.hashes >> self._shifts).view(np.int64)
+        begins, ends = np.empty((2, *slots.shape), np.uint32)
+        # No index is out of range. With "clip", numpy writes to `out` without a buffer.
+        for number, run in enumerate(self._runs):
+            run.words.take(slots[number], out=begins[number], mode="clip")
+        slots += 1
+        for number, run in enumerate(self._runs):
+            run.words.take(slots[number], out=ends[number], mode="clip")
+        return begins, np.subtract(ends, begins, dtype=np.int64)
+
+    def _read(self, begins: Positions, counts: Numbers) -> Positions:
+        """Return the positions in buckets, by run and bucket; see `_extents`."""
+        ends = counts.ravel().cumsum()
+        if not len(ends):
+            return np.empty(0, np.uint32)
+        # Result i is in bucket b if ends[b - 1] <= i < ends[b], at begins[b] + i - ends[b - 1].
+        first = begins.ravel().copy()
+        first[1:] -= ends[:-1].astype(np.uint32)
+        indexes = first.repeat(counts.ravel())
+        indexes += np.arange(len(indexes), dtype=np.uint32)
+        positions: Positions = np.empty_like(indexes)
+        run_ends, start = ends[counts.shape[1] - 1 :: counts.shape[1]], 0
+        for run, stop in zip(self._runs, run_ends.tolist(), strict=True):
+            run.words.take(indexes[start:stop], out=positions[start:stop], mode="clip")
+            start = stop
+        return positions
+
     def _chosen(
-        row: Words, near: Near | None, mark: int | None, is_probed: IsProbed, extra: int
+        self, row: Words, positions: Positions, mark: int | None, buckets: Buckets
     ) -> list[int]:
-        """Return the numbers of the rows to return for a query, each once.
+        """Return the numbers of the rows to return for a query.
+
+        Unsorted rows are all compared, and a slot has rows with several prefixes. So their prefixes
+        are compared with those that the query looks up.
 
         :param row: the fingerprint of the query, in words.
-        :param near: the rows within the distance; None for none.
+        :param positions: the rows within the distance.
         """
-        if near is None:
-            return []
-        if mark is None:
-            ids = near.ids[is_probed(near.fingerprints)]
+        fingerprints = self._rows.fingerprints(positions)
+
+        def are_probed(indexes: NDArray[np.intp]) -> NDArray[np.bool_]:
+            own = self._prefixes.hashes_in_all(fingerprints.take(indexes, axis=0))
+            are: NDArray[np.bool_] = (own.take(buckets.tables, axis=1) == buckets.hashes).any(
+                axis=1
+            )
+            return are
+
+        if mark is None or len(positions) <= OTHERS:
+            chosen = are_probed(np.arange(len(positions))).nonzero()[0]
         else:
-            ids = nearest_copies(row, mark, near, is_probed, extra)
-        return list(dict.fromkeys((ids & np.uint64(NUMBER_MASK)).tolist()))
+            marks = self._rows.marks(positions)
+            chosen = nearest_copies(mark, _distances(fingerprints ^ row), marks, are_probed)
+        chosen.sort()
+        ids = self._rows.ids(positions[chosen])
+        numbers: list[int] = (ids & np.uint64(NUMBER_MASK)).tolist()
+        return numbers
 
 
-def _at(marks: Sequence[int] | None, at: int) -> int | None:
-    return None if marks is None else marks[at]
+def _distances(differing: Words) -> NDArray[Any]:
+    """Return the count of bits in each row. In rows of four words, 256 overflows to 0, which is
+    harmless: callers compare the fingerprints once more.
+    """
+    counts = np.bitwise_count(differing)
+    words = counts.shape[1]
+    if words == 1:
+        return counts.ravel()
+    if words == _WORDS_SUMMED_AT_ONCE:
+        # The upper byte of the product is the sum of all bytes (Warren, Hacker's Delight, 5-1).
+        product: NDArray[np.uint32] = counts.view(np.uint32).ravel() * _ONE_IN_EACH_BYTE
+        product >>= _UPPER_BYTE
+        return product
+    sums: NDArray[Any] = counts.sum(axis=1, dtype=np.uint16)
+    return sums

@@ -8,6 +8,7 @@ steps, while new rows are kept apart. At most two runs are in files, a large and
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -15,12 +16,10 @@ from xxhash import xxh3_64_intdigest
 
 from scrapy_simhash.index.plan import slot_bits
 from scrapy_simhash.index.tables import format as files
-from scrapy_simhash.index.tables.format import Footer, Writer
-from scrapy_simhash.index.tables.merging import Merge
 from scrapy_simhash.index.tables.prefixes import Prefixes
-from scrapy_simhash.index.tables.rows import NUMBER_BITS, NUMBER_MASK, Rows, names_of
-from scrapy_simhash.index.tables.runs import Lookup, Run, sorted_run
-from scrapy_simhash.index.tables.search import Search, Sorted
+from scrapy_simhash.index.tables.rows import NUMBER_BITS, NUMBER_MASK, Columns, Rows, names_of
+from scrapy_simhash.index.tables.runs import Run, merge, sorted_run
+from scrapy_simhash.index.tables.search import Search
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -72,34 +71,29 @@ class Tables:
         made_for: str = "",
         before_visible: Callable[[], object] = lambda: None,
     ) -> None:
-        self._plan = plan
         self._folder = folder
-        self._made_for = f"{made_for} {plan!r}"
+        self._made_for = f"7 {made_for} {plan!r}"
         self._before_visible = before_visible
         self._prefixes = Prefixes(plan)
         self._tables = len(plan.tables)
         self._widest = min(max(plan.prefix_widths_bits), _MAX_SLOT_BITS)
-        self._rows = Rows(self._prefixes.words)
+        self._stored = files.read(folder, self._made_for, self._prefixes.words)
+        self._rows = Rows(self._stored.columns)
         self._search = Search(plan, self._prefixes, self._rows)
-        words = self._prefixes.words
-        if folder is None:
-            self._stored = files.nothing_stored(words)
-        else:
-            self._stored = files.read(folder, self._made_for, words)
-        self._rows.stored = self._stored.columns
+        if len(self._rows):
+            self._search.occupy(self._hashes(self._stored.columns))
         self.stop = self._stored.stop
         """Higher than all numbers so far. After opening: rows from this number on are not there."""
-        # Runs in memory: those of frozen rows, and those of later ones. Behind them are the
-        # unsorted rows, whose keys are in `_keys`.
+        # Runs in memory: those of frozen rows, which end at a position, and those of later ones.
+        # Behind them are the unsorted rows, whose keys are in `_keys`.
         self._frozen_runs: list[Run] = []
         self._sorted_runs: list[Run] = []
-        self._frozen_rows = self._sorted_rows = 0
+        self._frozen_to = self._sorted_to = len(self._rows)
         self._frozen_stop = 0
         self._keys: dict[int, list[int]] = {}
-        self._sorted: Sorted | None = None  # None after the runs have changed
-        self._merge: Iterator[None] | None = None
-        # Steps until the merge ends, and calls of `step` until memory may be full again.
-        self._steps_left = self._calls_left = 1
+        self._merge: Iterator[int] | None = None
+        self._steps_at_once = 1
+        self._show_runs()
 
     def __len__(self) -> int:
         """Return the number of rows, with those that are gone."""
@@ -108,7 +102,7 @@ class Tables:
     @property
     def frozen(self) -> bool:
         """True while `step` has work to do."""
-        return self._frozen_rows > 0
+        return self._frozen_to > self._rows.in_files
 
     def add(self, number: int, fingerprint: int, key: bytes, mark: int) -> None:
         """Append a row.
@@ -118,39 +112,41 @@ class Tables:
         """
         hashed = key_hash(key)
         self._keys.setdefault(hashed, []).append(number)
-        self._rows.append(
-            self._prefixes.packed([fingerprint]), hashed << NUMBER_BITS | number, mark
-        )
+        fingerprints = self._prefixes.packed([fingerprint])
+        self._rows.extend(1, fingerprints, hashed << NUMBER_BITS | number, mark)
         self._added(number)
 
-    def extend(
-        self, first: int, fingerprints: Words, key_hashes: NDArray[np.uint64], marks: Words
-    ) -> None:
+    def extend(self, first: int, fingerprints: Words, key_hashes: Words, marks: Words) -> None:
         """Append rows with successive numbers; see `add`.
 
         :param fingerprints: in words, the least significant first; a row for each.
         :param key_hashes: of 32 bits.
         """
         count = len(marks)
-        ids = key_hashes << np.uint64(NUMBER_BITS)
-        ids |= np.arange(first, first + count, dtype=np.uint64)
         for number, hashed in enumerate(key_hashes.tolist(), first):
             self._keys.setdefault(hashed, []).append(number)
-        self._rows.extend(fingerprints, ids, marks)
+        ids = key_hashes << np.uint64(NUMBER_BITS)
+        ids |= np.arange(first, first + count, dtype=np.uint64)
+        self._rows.extend(count, fingerprints, ids, marks)
         self._added(first + count - 1)
 
     def forget(self, number: int) -> None:
-        """Let no search find a row any more, if that is cheap: a row in a file stays."""
+        """Let `near` find a row no more, until the tables are opened again."""
         self._rows.forget(number)
+
+    def fingerprint(self, number: int) -> int:
+        """Return the fingerprint of a row. :raises KeyError: there is no such row."""
+        position = self._rows.position(number)
+        if position is None:
+            raise KeyError(number)
+        words = self._rows.fingerprints(np.array([position], np.uint32))
+        return int.from_bytes(words.tobytes(), "little")
 
     def near(
         self,
         queries: Sequence[tuple[int, bytes]],
         max_distance: int,
         marks: Sequence[int] | None = None,
-        *,
-        extra: int = 0,
-        after: int = 0,
     ) -> list[list[int]]:
         """Return, for each query, the numbers of the rows that are within the distance and in one
         of the buckets that the plan looks up, each once. Several queries take less time together.
@@ -158,38 +154,19 @@ class Tables:
         :param queries: (fingerprint, certainty); see `Evidence` for the certainty, b"" if unknown.
         :param marks: of the queries. With them, rows are left out as
             `scrapy_simhash.index.tables.crowds` says.
-        :param extra: see `scrapy_simhash.index.tables.crowds.more_to_choose`.
-        :param after: leave out rows before this position, of which `len` was the next. It has no
-            effect for rows that are in files.
         """
-        newest = after - self._rows.stored_count
-        if newest > 0 and newest == self._rows.waiting_count:
-            return [[] for _ in queries]
-        if self._sorted is None:
-            runs = [*self._stored.runs.values(), *self._frozen_runs, *self._sorted_runs]
-            self._sorted = Sorted(Lookup(runs), len(self._stored.runs), self._sorted_rows)
-        if newest > 0 or not self._sorted.lookup.runs:
-            return self._search.near_newest(queries, max_distance, marks, extra, max(newest, 0))
-        return self._search.near(self._sorted, queries, max_distance, marks, extra)
+        return self._search.near(queries, max_distance, marks)
 
     def with_key(self, key: bytes) -> list[int]:
         """Return the numbers of the rows whose keys have the same hash, in any order."""
         hashed = key_hash(key)
         found = [*self._keys.get(hashed, ())]
         for run in (*self._stored.runs.values(), *self._frozen_runs, *self._sorted_runs):
-            for position in run.bucket(self._tables, hashed << 64 - NUMBER_BITS):
+            for position in run.bucket(self._tables, hashed << NUMBER_BITS):
                 row_id = self._rows.id(position)
                 if row_id >> NUMBER_BITS == hashed:
                     found.append(row_id & NUMBER_MASK)
         return found
-
-    def freeze(self) -> None:
-        """Begin to write all rows in memory to files. No effect if rows are frozen already."""
-        if self._folder is None or self._frozen_rows or not self._rows.waiting_count:
-            return
-        self._sort()
-        self._frozen_runs, self._sorted_runs = self._sorted_runs, []
-        self._frozen_rows, self._frozen_stop = self._rows.waiting_count, self.stop
 
     def step(self, *, large: bool = False) -> bool:
         """Run some steps of writing frozen rows to files. Return False if none is frozen any more.
@@ -197,114 +174,124 @@ class Tables:
         :param large: run 64 steps, not as few as end before memory is full again.
         :raises OSError: the disk fails. The next call begins to write the files again.
         """
-        if not self._frozen_rows:
+        if not self.frozen:
             return False
-        if self._merge is None:
-            self._merge = self._new_merge()
-        steps = _LARGE_STEP if large else max(-(-self._steps_left // self._calls_left), 1)
-        self._calls_left = max(self._calls_left - 1, 1)
         try:
-            for _ in range(steps):
+            if self._merge is None:
+                self._merge = self._written()
+                # The merge must end before as many new rows have collected.
+                calls = max(MEMORY_ROWS * 9 // 10 // STEP_EVERY, 1)
+                self._steps_at_once = -(-next(self._merge) // calls)
+            for _ in range(_LARGE_STEP if large else self._steps_at_once):
                 next(self._merge)
-                self._steps_left -= 1
         except StopIteration:
             self._merge = None
         except BaseException:
             self._merge = None
             raise
-        return self._frozen_rows > 0
+        return self.frozen
 
     def write_all(self) -> None:
         """Write the rows in memory to files, unless they are few. :raises OSError: the disk fails.
 
         Without a folder, this has no effect.
         """
-        while self.step(large=True):
-            pass
-        if self._rows.waiting_count >= FEW_ROWS:
-            self.freeze()
+        for _ in range(2):
             while self.step(large=True):
                 pass
+            if len(self._rows) - self._rows.in_files >= FEW_ROWS:
+                self._freeze()
 
     def close(self) -> None:
         """Unmap the files, whose descriptors may stay open until a full garbage collection."""
-        self._stored = files.nothing_stored(self._prefixes.words)
-        self._rows.stored = self._stored.columns
-        self._frozen_runs, self._sorted_runs, self._sorted, self._merge = [], [], None, None
+        empty = files.read(None, "", self._prefixes.words)
+        self._stored, self._rows, self._merge = empty, Rows(empty.columns), None
+        self._frozen_runs, self._sorted_runs = [], []
+        del self._search
 
     def _added(self, number: int) -> None:
         self.stop = number + 1
-        waiting = self._rows.waiting_count
-        if waiting - self._sorted_rows >= UNSORTED_ROWS:
+        if len(self._rows) - self._sorted_to >= UNSORTED_ROWS:
             self._sort()
-        if waiting - self._frozen_rows >= MEMORY_ROWS:
-            self.freeze()
+        if len(self._rows) - self._frozen_to >= MEMORY_ROWS:
+            self._freeze()
+
+    def _freeze(self) -> None:
+        """Begin to write all rows in memory to files. No effect if rows are frozen already."""
+        if self._folder is None or self.frozen:
+            return
+        self._sort()
+        self._frozen_runs, self._sorted_runs = self._sorted_runs, []
+        self._frozen_to, self._frozen_stop = len(self._rows), self.stop
 
     def _sort(self) -> None:
         """Sort the unsorted rows into a run, together with runs that are not much larger."""
-        count, first, runs = self._rows.waiting_count, self._sorted_rows, self._sorted_runs
-        if first == count:
+        stop, first, runs = len(self._rows), self._sorted_to, self._sorted_runs
+        if first == stop:
             return
-        while runs and runs[-1].rows < _GROWTH_IN_MEMORY * (count - first):
+        while runs and runs[-1].rows < _GROWTH_IN_MEMORY * (stop - first):
             first -= runs.pop().rows
-        fingerprints, ids, marks = self._rows.waiting(first)
-        hashes = [self._prefixes.hashes_in(table, fingerprints) for table in range(self._tables)]
-        bits = slot_bits(self._widest, count - first)
-        first_position = self._rows.stored_count + first
-        runs.append(sorted_run([*hashes, ids, names_of(marks, ids)], bits, first_position))
-        self._sorted_rows, self._keys, self._sorted = count, {}, None
+        hashes = [*self._hashes(self._rows.in_memory(first, stop))]
+        self._search.occupy(hashes)
+        runs.append(sorted_run(hashes, slot_bits(self._widest, stop - first), first))
+        self._sorted_to, self._keys = stop, {}
+        self._show_runs()
 
-    def _hashes(self, table: int, positions: NDArray[np.uint32]) -> Words:
-        """Return the hashes of rows in a table; see `Merge`."""
+    def _show_runs(self) -> None:
+        runs = [*self._stored.runs.values(), *self._frozen_runs, *self._sorted_runs]
+        self._search.set_runs(runs, self._sorted_to)
+
+    def _hashes(self, columns: Columns) -> Iterator[Words]:
+        """Yield the hashes of rows in each table, and in those of keys and of names."""
+        for table in range(self._tables):
+            yield self._prefixes.hashes_in(table, columns.fingerprints)
+        yield columns.ids
+        yield names_of(columns.marks, columns.ids)
+
+    def _hashes_at(self, table: int, positions: NDArray[np.uint32]) -> Words:
+        """Return the hashes of rows in a table; see `merge`."""
         if table < self._tables:
             return self._prefixes.hashes_in(table, self._rows.fingerprints(positions))
-        return self._rows.ids(positions) if table == self._tables else self._rows.names(positions)
+        ids = self._rows.ids(positions)
+        return ids if table == self._tables else names_of(self._rows.marks(positions), ids)
 
-    def _new_merge(self) -> Iterator[None]:
+    def _written(self) -> Iterator[int]:
         """Merge the frozen rows with the runs in files, but leave out a run with more than eight
-        times as many rows as all others and the frozen ones. Yield after each step.
+        times as many rows as all others and the frozen ones. Yield as `merge` does.
         """
-        assert self._folder is not None
-        stored = self._stored
-        replaced = sorted(stored.runs, key=lambda name: stored.runs[name].rows)
-        if replaced:
-            *small, large = (stored.runs[name].rows for name in replaced)
-            if (self._frozen_rows + sum(small)) * _GROWTH_IN_FILES < large:
-                del replaced[-1]
-        sources = [*(stored.runs[name] for name in replaced), *self._frozen_runs]
-        bits = slot_bits(self._widest, sum(run.rows for run in sources))
-        merge = Merge(sources, self._hashes, bits, self._rows.gone(self._frozen_rows))
-        self._steps_left = merge.steps
-        # The merge must end before as many new rows have collected.
-        self._calls_left = max(MEMORY_ROWS * 9 // 10 // STEP_EVERY, 1)
-        self._folder.mkdir(mode=0o700, exist_ok=True)
-        with Writer(self._folder) as writer:
-            yield from merge.write(writer)
-            hashers = files.append(
-                self._folder, stored, self._rows.waiting().part(0, self._frozen_rows)
-            )
-            beside = {name: stored.checksums[name] for name in stored.runs if name not in replaced}
-            footer = Footer(
-                self._made_for,
-                bits,
-                merge.starts,
-                merge.rows,
-                self._frozen_stop,
-                self._rows.stored_count + self._frozen_rows,
-                {name: hasher.intdigest() for name, hasher in hashers.items()},
-                beside,
-            )
+        folder, old = self._folder, self._stored
+        assert folder is not None
+        replaced = sorted(old.runs, key=lambda name: old.runs[name].rows)
+        rows = self._frozen_to - self._rows.in_files
+        sizes = [old.runs[name].rows for name in replaced]
+        if replaced and (rows + sum(sizes[:-1])) * _GROWTH_IN_FILES < sizes[-1]:
+            del replaced[-1]
+        sources = [*(old.runs[name] for name in replaced), *self._frozen_runs]
+        rows = sum(run.rows for run in sources)
+        bits, starts = slot_bits(self._widest, rows), list[int]()
+        folder.mkdir(mode=0o700, exist_ok=True)
+        number = max((int(name.partition(".")[0]) for name in old.runs), default=0) + 1
+        name = f"{number}.run"
+        file = files.RunFile(folder / name)
+        try:
+            yield from merge(sources, bits, self._hashes_at, file, starts)
+            added = self._rows.in_memory(self._rows.in_files, self._frozen_to)
+            new = files.appended(folder, old, added)
+            new.runs = {kept: run for kept, run in old.runs.items() if kept not in replaced}
+            new.runs[name] = file.finish(bits, starts, rows)
+            new.sums |= {kept: old.sums[kept] for kept in new.runs if kept != name}
+            new.sums[name], new.stop = file.sum, self._frozen_stop
             self._before_visible()
-            name = files.run_name(files.next_number(stored))
-            checksum = writer.finish(name, footer)
-        columns = files.map_columns(self._folder, footer.stored, self._prefixes.words)
-        runs = {name: stored.runs[name] for name in beside}
-        runs[name] = files.map_run(self._folder / name, footer)
-        self._stored = files.Stored(columns, runs, {**beside, name: checksum}, hashers, footer.stop)
-        self._rows.moved(self._frozen_rows, columns)
-        self._sorted_rows -= self._frozen_rows
-        self._frozen_rows, self._frozen_runs, self._sorted = 0, [], None
-        files.unlink(self._folder, replaced)
+            files.commit(folder, self._made_for, new)
+        finally:
+            file.close()
+        self._stored = new
+        self._rows.moved(new.columns)
+        self._frozen_runs = []
+        self._show_runs()
+        for one in replaced:
+            with suppress(OSError):  # the next opening deletes it
+                (folder / one).unlink()
 
 
 def key_hash(key: bytes) -> int:
