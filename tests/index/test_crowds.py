@@ -130,7 +130,7 @@ def test_pages_that_are_gone_take_no_places(backend, way, crowd, monkeypatch):
     farther = template
     for bit in range(4, 13):  # within the prefix of one table
         farther ^= 1 << bit
-    with small_crowds(crowd=crowd, scanned=1000), small_tables(unsorted=10, memory=60):
+    with small_crowds(crowd=crowd, scanned=3000), small_tables(unsorted=10, memory=60):
         for _ in range(2):  # in memory, and in files
             with backend.open(max_distance=K, confirmation=NAMED, incremental=True) as index:
                 gone = [page_of_template(rng, number, name="", flips=3) for number in range(120)]
