@@ -56,8 +56,8 @@ def main() -> None:
     if arguments.child:
         run_child(arguments.child)
         return
-    facts = environment(arguments)
-    for name, value in facts.items():
+    conditions = environment(arguments)
+    for name, value in conditions.items():
         print(f"{name}: {value}")
     pages = corpus.chosen(arguments.folders, arguments.pages, arguments.seed)
     if not pages:
@@ -83,16 +83,7 @@ def main() -> None:
     print(f"load at the end: {load()}\n")
     report(rounds, names, network_bound=arguments.network_bound)
     if arguments.json:
-        content = {
-            "environment": facts,
-            "pages": described(pages),
-            "rounds": rounds,
-            "summary": results.summary(rounds, names),
-        }
-        if arguments.network_bound:
-            content["summary"] = {
-                name: {"added_percent": results.added_percent(rounds, name)} for name in names
-            }
+        content = {"environment": conditions, "pages": described(pages), "rounds": rounds}
         arguments.json.write_text(json.dumps(content, indent=1, ensure_ascii=False), "utf-8")
 
 

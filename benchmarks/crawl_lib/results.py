@@ -100,25 +100,9 @@ def of_contestant(rounds: Sequence[Round], name: str, *keys: str) -> Spread | No
     return spread(rounds, [name], value)
 
 
-def ratio(rounds: Sequence[Round], name: str, base: str, figure: str) -> Spread | None:
-    """Return the ratio of a figure to that of another contestant in the same round."""
-    return spread(rounds, [name, base], lambda round_: round_[name][figure] / round_[base][figure])
-
-
-def summary(rounds: Sequence[Round], names: Sequence[str]) -> dict[str, dict[str, Any]]:
-    """Return the spreads in the tables of CPU-bound crawls, by contestant."""
-    return {
-        name: {
-            "relative_to": {
-                base: {figure: ratio(rounds, name, base, figure) for figure in _WAYS.values()}
-                for base in (OFF,)
-            },
-            "beyond_ms": _added(rounds, name, beyond_ms, ""),
-            "warm_beyond_ms": _added(rounds, name, beyond_ms, "warm_"),
-            "warm_own_process_ms": _added(rounds, name, own_process_ms, "warm_"),
-        }
-        for name in names
-    }
+def ratio(rounds: Sequence[Round], name: str, figure: str) -> Spread | None:
+    """Return the ratio of a figure to that without the plugin in the same round."""
+    return spread(rounds, [name, OFF], lambda round_: round_[name][figure] / round_[OFF][figure])
 
 
 def _added(
@@ -166,16 +150,9 @@ def print_crawls(rounds: Sequence[Round], names: Sequence[str]) -> None:
 def print_ratios(rounds: Sequence[Round], names: Sequence[str]) -> None:
     """Print the throughput relative to others, with minimum and maximum of the rounds."""
     print("\nthroughput, whole crawl and warm\n")
-    header = ("contestant", *(f"{how} by {base}" for base in (OFF,) for how in _WAYS))
+    header = ("contestant", *(f"{how} by {OFF}" for how in _WAYS))
     rows = [
-        (
-            name,
-            *(
-                _shown(ratio(rounds, name, base, figure), 2)
-                for base in (OFF,)
-                for figure in _WAYS.values()
-            ),
-        )
+        (name, *(_shown(ratio(rounds, name, figure), 2) for figure in _WAYS.values()))
         for name in names
     ]
     print(table(header, rows))

@@ -91,16 +91,6 @@ class Outcome:
     before: set[str]
     after: set[str]
 
-    def line(self) -> str:
-        moment = self.moment
-        return (
-            f"after {moment.items:2} items and {moment.delay_s * 1000:3.0f} ms, workers "
-            f"{moment.workers} then {moment.workers_after}: {len(self.before):2} kept before "
-            f"{'the kill' if self.killed else 'its end '}, {len(self.after):2} after, "
-            f"{len(self.before & self.after)} of them both times, {len(self.before | self.after)} "
-            "in all"
-        )
-
 
 class Crawls:
     """Crawls on one index.

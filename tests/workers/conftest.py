@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.workers.driving import Driven
-from tests.workers.orders import LONG_MS, SCHEME, start_workers
+from tests.workers.driving import LONG_MS, SCHEME, Driven, start_workers
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -10,7 +10,7 @@ import pytest
 
 from scrapy_simhash.errors import WorkerError
 from scrapy_simhash.workers import process as process_module
-from tests.workers.orders import scheme_of
+from tests.workers.driving import scheme_of
 from tests.workers.watching import eventually, is_gone, needs_proc, open_files, state_of
 
 pytestmark = needs_proc

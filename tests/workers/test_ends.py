@@ -20,8 +20,7 @@ pytestmark = needs_proc
 SCRIPT = """
 import json, os, sys, time
 from pathlib import Path
-from tests.workers.driving import Driven
-from tests.workers.orders import start_workers
+from tests.workers.driving import Driven, start_workers
 from tests.workers.watching import arrived
 
 directory = Path(sys.argv[1])

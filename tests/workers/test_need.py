@@ -7,7 +7,7 @@ import pytest
 from scrapy_simhash.workers import need as need_module
 from scrapy_simhash.workers.need import Need, available_cores
 from tests.crawl.worker_extractors import GO
-from tests.workers.orders import fingerprint_of
+from tests.workers.driving import fingerprint_of
 from tests.workers.watching import is_gone, needs_proc
 
 

@@ -15,7 +15,7 @@ from scrapy_simhash.workers import pool as pool_module
 from scrapy_simhash.workers.process import WorkerProcess
 from tests.crawl.worker_extractors import GO, page_with
 from tests.samples import CHINESE, ENGLISH, article_page
-from tests.workers.orders import SCHEME, fingerprint_of, scheme_of
+from tests.workers.driving import SCHEME, fingerprint_of, scheme_of
 from tests.workers.watching import (
     arrived,
     children_of,
