@@ -27,12 +27,7 @@ from pathlib import Path
 from typing import Any
 
 from common import facts
-from crawl_lib.processes import (
-    MemorySampler,
-    children_cpu_s,
-    machine_cpu_s,
-    wait_until_idle,
-)
+from crawl_lib.processes import MemorySampler, children_cpu_s, machine_cpu_s, wait_until_idle
 from dedupe_lib.feed import score, write_feed
 from dedupe_lib.peer import PEERS
 from dedupe_lib.peers import parsed, run_peer

@@ -86,9 +86,7 @@ def show(measured: Measured, title: str) -> dict[str, Any]:
     for what in ("set", "lang", "origin"):
         heading(f"{title}: by {what}")
         print(results.group_table(measured.own, what))
-    return {
-        "results": [result.as_json() for result in measured.every],
-    }
+    return {"results": [result.as_json() for result in measured.every]}
 
 
 def show_kept(page_sets: Sequence[PageSet], options: Sequence[str]) -> list[dict[str, Any]]:

@@ -103,12 +103,7 @@ class Result:
             name: {"reported": some, "pairs": every, "share_95": scoring.wilson(some, every)}
             for name, (some, every) in self.by_grade().items()
         }
-        return {
-            **row,
-            "micro": self.figures().as_json(),
-            "by_grade": grades,
-            **groups,
-        }
+        return {**row, "micro": self.figures().as_json(), "by_grade": grades, **groups}
 
 
 def plan_for(bits: int, max_distance: int) -> TablePlan | None:
@@ -143,10 +138,7 @@ class Close(NamedTuple):
 
 
 def close(
-    pages: Sequence[Served],
-    pairs: np.ndarray,
-    apart: np.ndarray,
-    plans: Mapping[int, TablePlan],
+    pages: Sequence[Served], pairs: np.ndarray, apart: np.ndarray, plans: Mapping[int, TablePlan]
 ) -> Close:
     """Return pairs with what the tables of each k say of them."""
     fingerprints = [page.fingerprint for page in pages]
@@ -213,9 +205,7 @@ def scheme_results(
 
 
 def peer_results(
-    names: Sequence[str],
-    page_sets: Sequence[PageSet],
-    rows: Sequence[Sequence[Row]],
+    names: Sequence[str], page_sets: Sequence[PageSet], rows: Sequence[Sequence[Row]]
 ) -> Iterator[Result]:
     """The peers, on the texts that the first scheme's detector did not skip.
 

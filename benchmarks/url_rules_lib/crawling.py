@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 PEERS: dict[str, dict[str, Any]] = {
     "duplicate-url-discarder": {
-        "REQUEST_FINGERPRINTER_CLASS": "duplicate_url_discarder.Fingerprinter",
+        "REQUEST_FINGERPRINTER_CLASS": "duplicate_url_discarder.Fingerprinter"
     },
     "MaybeDont": {"DOWNLOADER_MIDDLEWARES": {"url_rules_lib.maybedont.MaybeDont": 30}},
 }

@@ -15,11 +15,7 @@ _WORDS = words_of("consents")
 _BUTTONS = "<button>Accept all</button> <button>Reject</button> <button>Settings</button>"
 COOKIE_LAYER = (
     '<div id="cookie-consent" class="cookie-banner is-visible">\n'
-    + section(
-        "Before you go on",
-        paragraphs(*_WORDS["cookie_layer: Before you go on"]),
-        level=2,
-    )
+    + section("Before you go on", paragraphs(*_WORDS["cookie_layer: Before you go on"]), level=2)
     + f"\n{_BUTTONS}\n</div>"
 )
 _VENDORS = _WORDS["vendors"]
@@ -37,10 +33,7 @@ CONSENT_OVERLAY = (
 )
 PRIVACY_DIALOG = (
     "<dialog open>"
-    + section(
-        "Privacy settings",
-        paragraphs(*_WORDS["privacy_dialog: Privacy settings"]),
-    )
+    + section("Privacy settings", paragraphs(*_WORDS["privacy_dialog: Privacy settings"]))
     + f"\n{_BUTTONS}\n</dialog>"
 )
 

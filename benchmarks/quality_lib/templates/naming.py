@@ -168,14 +168,8 @@ def _operator(sign: str, dice: Random) -> str:
         [
             paragraphs("Defined in header quill/range.h, since release 2.1."),
             f"<pre>{declared}</pre>",
-            section(
-                "Parameters",
-                paragraphs(*_WORDS["operator: Parameters"]),
-            ),
-            section(
-                "Notes",
-                paragraphs(*_WORDS["operator: Notes"]),
-            ),
+            section("Parameters", paragraphs(*_WORDS["operator: Parameters"])),
+            section("Notes", paragraphs(*_WORDS["operator: Notes"])),
             facts([("Section", f"{dice.randint(1, 30)}.{dice.randint(1, 9)}")]),
         ]
     )

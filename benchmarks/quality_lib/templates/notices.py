@@ -49,10 +49,7 @@ def _job(text: str, town: str, dice: Random) -> str:
                     ]
                 ),
             ),
-            section(
-                "About us",
-                paragraphs(*_WORDS["job: About us"]),
-            ),
+            section("About us", paragraphs(*_WORDS["job: About us"])),
         ]
     )
 
@@ -85,10 +82,7 @@ def _home(kind: str, rooms: int, dice: Random) -> str:
         [
             paragraphs(f"{kind} with {first}, {second} and {third}."),
             facts(numbers),
-            section(
-                "Viewings",
-                paragraphs(*_WORDS["home: Viewings"]),
-            ),
+            section("Viewings", paragraphs(*_WORDS["home: Viewings"])),
         ]
     )
 
@@ -126,10 +120,7 @@ def _profile(dice: Random) -> str:
             paragraphs(f"Mostly here for {first}, sometimes for {second}."),
             facts(numbers),
             section("Badges", items(dice.sample(_BADGES, dice.randint(1, 4)))),
-            section(
-                "Contact",
-                paragraphs(*_WORDS["profile: Contact"]),
-            ),
+            section("Contact", paragraphs(*_WORDS["profile: Contact"])),
         ]
     )
 
@@ -164,10 +155,7 @@ def _thread(name: str, dice: Random) -> str:
                 f"Since {dice.choice(MONTHS)} my {name}. I have tried {first} and {second}, "
                 f"without success. Does anyone have an idea?"
             ),
-            section(
-                "Replies",
-                paragraphs(*_WORDS["thread: Replies"]),
-            ),
+            section("Replies", paragraphs(*_WORDS["thread: Replies"])),
         ]
     )
 
@@ -204,9 +192,6 @@ def _recipe(name: str, dice: Random) -> str:
             ),
             section("Ingredients", items([f"{dice.randint(2, 12) * 100} g of {food}", *extras])),
             section("Method", items(steps, "ol")),
-            section(
-                "Good to know",
-                paragraphs(*_WORDS["recipe: Good to know"]),
-            ),
+            section("Good to know", paragraphs(*_WORDS["recipe: Good to know"])),
         ]
     )

@@ -37,10 +37,7 @@ def _function(name: str, dice: Random) -> str:
             section("Parameters", table(("Name", "Type", "Meaning"), rows)),
             section("Raises", items([f"{noun.capitalize()}Error: the {noun} is damaged."])),
             facts([("New in version", version)]),
-            section(
-                "Notes",
-                paragraphs(*_WORDS["function: Notes"]),
-            ),
+            section("Notes", paragraphs(*_WORDS["function: Notes"])),
         ]
     )
 
@@ -65,10 +62,7 @@ def _term(term: str, dice: Random) -> str:
                 f"{dice.randint(1480, 1890)}; from {dice.choice(('Dutch', 'Norse', 'French'))}.",
                 f"See also: {', '.join(related)}.",
             ),
-            section(
-                "About this glossary",
-                paragraphs(*_WORDS["term: About this glossary"]),
-            ),
+            section("About this glossary", paragraphs(*_WORDS["term: About this glossary"])),
         ]
     )
 
@@ -94,10 +88,7 @@ def _service(dice: Random) -> str:
         [
             facts(terms),
             section("What you have to bring", items(dice.sample(_PAPERS, 3))),
-            section(
-                "How to apply",
-                paragraphs(*_WORDS["service: How to apply"]),
-            ),
+            section("How to apply", paragraphs(*_WORDS["service: How to apply"])),
         ]
     )
 
@@ -131,11 +122,5 @@ def _record(title: str, dice: Random) -> str:
         ("Due back", f"in {dice.randint(2, 30)} days"),
     ]
     return "\n".join(
-        [
-            table((), rows),
-            section(
-                "Borrowing",
-                paragraphs(*_WORDS["record: Borrowing"]),
-            ),
-        ]
+        [table((), rows), section("Borrowing", paragraphs(*_WORDS["record: Borrowing"]))]
     )

@@ -49,14 +49,8 @@ def _product(name: str, dice: Random) -> str:
                 dice.choice(_SENTENCES).format(material=material, thing=thing),
             ),
             section("Data sheet", table((), sheet)),
-            section(
-                "Delivery and returns",
-                paragraphs(*_WORDS["product: Delivery and returns"]),
-            ),
-            section(
-                "Care",
-                paragraphs(*_WORDS["product: Care"]),
-            ),
+            section("Delivery and returns", paragraphs(*_WORDS["product: Delivery and returns"])),
+            section("Care", paragraphs(*_WORDS["product: Care"])),
         ]
     )
 
@@ -82,10 +76,7 @@ def _garment(name: str, text: str, colour: str, dice: Random) -> str:
             paragraphs(text),
             paragraphs(f"Sizes in stock: {', '.join(sizes)}"),
             facts([("Article", f"{slug(name)[:3].upper()}{dice.randint(1000, 9999)}")]),
-            section(
-                "Fit",
-                paragraphs(*_WORDS["garment: Fit"]),
-            ),
+            section("Fit", paragraphs(*_WORDS["garment: Fit"])),
         ]
     )
 
@@ -156,10 +147,7 @@ def _part(name: str, dice: Random) -> str:
                 f"{dice.randint(0, 60)}",
             ),
             section("Replaces part numbers", items(numbers)),
-            section(
-                "Safety",
-                paragraphs(*_WORDS["part: Safety"]),
-            ),
+            section("Safety", paragraphs(*_WORDS["part: Safety"])),
         ]
     )
 
@@ -195,9 +183,6 @@ def _tea(tea: str, grade: str, dice: Random) -> str:
                 f"这款{tea}来自{place}，入口{first}，余味{second}，适合{dice.choice('春夏秋冬')}天饮用。"
             ),
             section("规格", table((), sheet)),
-            section(
-                "购买须知",
-                paragraphs(*_WORDS["tea: 购买须知"]),
-            ),
+            section("购买须知", paragraphs(*_WORDS["tea: 购买须知"])),
         ]
     )

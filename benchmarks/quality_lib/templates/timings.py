@@ -40,10 +40,7 @@ def _line(dice: Random) -> str:
     for at, stop in enumerate(stops):
         rows.append([stop, *(_clock(first + sum(legs[:at])) for first in columns)])
     return "\n".join(
-        [
-            paragraphs(*_WORDS["line"]),
-            section(f"From {stops[0]} to {stops[-1]}", table((), rows)),
-        ]
+        [paragraphs(*_WORDS["line"]), section(f"From {stops[0]} to {stops[-1]}", table((), rows))]
     )
 
 
@@ -75,12 +72,7 @@ def _league(dice: Random) -> str:
         [str(place), *map(str, cells), str(points)] for place, (points, cells) in enumerate(rows, 1)
     ]
     header = ("Pos", "Club", "Won", "Drawn", "Lost", "For", "Against", "Points")
-    return "\n".join(
-        [
-            paragraphs(*_WORDS["league"]),
-            table(header, lines),
-        ]
-    )
+    return "\n".join([paragraphs(*_WORDS["league"]), table(header, lines)])
 
 
 _SKIES = _WORDS["skies"]
@@ -114,8 +106,7 @@ def _forecast(dice: Random) -> str:
             paragraphs(*_WORDS["forecast"]),
             table(header, rows),
             section(
-                "How to read this page",
-                paragraphs(*_WORDS["forecast: How to read this page"]),
+                "How to read this page", paragraphs(*_WORDS["forecast: How to read this page"])
             ),
         ]
     )
@@ -141,10 +132,7 @@ def _month(month: str, dice: Random) -> str:
         )
     ]
     return "\n".join(
-        [
-            paragraphs(*_WORDS["month"]),
-            table(("Date", "Time", "Event", "Place"), rows),
-        ]
+        [paragraphs(*_WORDS["month"]), table(("Date", "Time", "Event", "Place"), rows)]
     )
 
 
@@ -258,9 +246,6 @@ def _branch(dice: Random) -> str:
             ),
             section("Opening hours", table((), hours)),
             section("In this shop", items(dice.sample(offered, 3))),
-            section(
-                "Good to know",
-                paragraphs(*_WORDS["branch: Good to know"]),
-            ),
+            section("Good to know", paragraphs(*_WORDS["branch: Good to know"])),
         ]
     )
