@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from quality_lib.templates.markup import facts, items, paragraphs, section, table
+from quality_lib.templates.markup import facts, items, joined, paragraphs, section, table, told
 from quality_lib.templates.sites import Content
 from quality_lib.templates.words import DAYS, STREETS, TOWNS, words_of
 
@@ -15,7 +15,7 @@ _WORDS = words_of("consents")
 _BUTTONS = "<button>Accept all</button> <button>Reject</button> <button>Settings</button>"
 COOKIE_LAYER = (
     '<div id="cookie-consent" class="cookie-banner is-visible">\n'
-    + section("Before you go on", paragraphs(*_WORDS["cookie_layer: Before you go on"]), level=2)
+    + told(_WORDS, "cookie_layer: Before you go on")
     + f"\n{_BUTTONS}\n</div>"
 )
 _VENDORS = _WORDS["vendors"]
@@ -32,9 +32,7 @@ CONSENT_OVERLAY = (
     + f"\n{_BUTTONS}\n</div>"
 )
 PRIVACY_DIALOG = (
-    "<dialog open>"
-    + section("Privacy settings", paragraphs(*_WORDS["privacy_dialog: Privacy settings"]))
-    + f"\n{_BUTTONS}\n</dialog>"
+    "<dialog open>" + told(_WORDS, "privacy_dialog: Privacy settings") + f"\n{_BUTTONS}\n</dialog>"
 )
 
 _REPORTS = _WORDS["reports"]
@@ -76,26 +74,24 @@ def films(dice: Random) -> list[Content]:
 
 def _film(dice: Random) -> str:
     year = dice.randint(1948, 2025)
-    return "\n".join(
-        [
-            paragraphs(
-                f"In this {dice.choice(_GENRES)} from {year}, {dice.choice(_PEOPLE)} "
-                f"{dice.choice(_PLOTS)}, and nothing is as it was."
-            ),
-            facts(
-                [
-                    ("Length", f"{dice.randint(62, 190)} minutes"),
-                    ("Rated", f"{dice.choice((0, 6, 12, 16))}+"),
-                    ("Languages", ", ".join(dice.sample(("en", "fr", "pl", "ja", "sv"), 2))),
-                    ("Available until", f"{dice.randint(1, 28)}.{dice.randint(1, 12)}.2027"),
-                ]
-            ),
-            section(
-                "Watch",
-                items(["Play with subtitles", "Add to my list", "Report a problem with this film"]),
-                paragraphs(*_WORDS["film: Watch"]),
-            ),
-        ]
+    return joined(
+        paragraphs(
+            f"In this {dice.choice(_GENRES)} from {year}, {dice.choice(_PEOPLE)} "
+            f"{dice.choice(_PLOTS)}, and nothing is as it was."
+        ),
+        facts(
+            [
+                ("Length", f"{dice.randint(62, 190)} minutes"),
+                ("Rated", f"{dice.choice((0, 6, 12, 16))}+"),
+                ("Languages", ", ".join(dice.sample(("en", "fr", "pl", "ja", "sv"), 2))),
+                ("Available until", f"{dice.randint(1, 28)}.{dice.randint(1, 12)}.2027"),
+            ]
+        ),
+        section(
+            "Watch",
+            items(["Play with subtitles", "Add to my list", "Report a problem with this film"]),
+            paragraphs(*_WORDS["film: Watch"]),
+        ),
     )
 
 
@@ -110,17 +106,15 @@ def walks(dice: Random) -> list[Content]:
 
 def _walk(dice: Random) -> str:
     length = dice.randint(40, 260)
-    return "\n".join(
-        [
-            facts(
-                [
-                    ("Length", f"{length / 10} km"),
-                    ("Climb", f"{dice.randint(4, 90) * 10} m"),
-                    ("Time", f"{max(1, length // 40)} hours"),
-                    ("Sheet", f"OL{dice.randint(1, 60)}"),
-                ]
-            ),
-            section("On the way", items(dice.sample(_SIGHTS, 4), "ol")),
-            section("Signs", items(["yellow arrow: footpath", "blue arrow: bridleway"])),
-        ]
+    return joined(
+        facts(
+            [
+                ("Length", f"{length / 10} km"),
+                ("Climb", f"{dice.randint(4, 90) * 10} m"),
+                ("Time", f"{max(1, length // 40)} hours"),
+                ("Sheet", f"OL{dice.randint(1, 60)}"),
+            ]
+        ),
+        section("On the way", items(dice.sample(_SIGHTS, 4), "ol")),
+        section("Signs", items(["yellow arrow: footpath", "blue arrow: bridleway"])),
     )

@@ -6,7 +6,7 @@ from html import escape
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
 
 def paragraphs(*texts: str) -> str:
@@ -17,6 +17,16 @@ def paragraphs(*texts: str) -> str:
 def section(heading: str, *parts: str, level: int = 2) -> str:
     """Return a heading and the HTML below it."""
     return "\n".join([f"<h{level}>{escape(heading)}</h{level}>", *parts])
+
+
+def told(words: Mapping[str, Sequence[str]], key: str) -> str:
+    """Return the section whose heading ends the key, with the paragraphs of the key."""
+    return section(key.partition(": ")[2], paragraphs(*words[key]))
+
+
+def joined(*parts: str) -> str:
+    """Return parts one below the other."""
+    return "\n".join(parts)
 
 
 def items(texts: Iterable[str], kind: str = "ul") -> str:

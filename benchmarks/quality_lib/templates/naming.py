@@ -6,7 +6,7 @@ from html import escape
 from itertools import permutations
 from typing import TYPE_CHECKING
 
-from quality_lib.templates.markup import facts, items, paragraphs, section, table
+from quality_lib.templates.markup import facts, items, joined, paragraphs, section, table, told
 from quality_lib.templates.sites import Content
 from quality_lib.templates.words import COLOURS, STREETS, TOWNS, words_of
 
@@ -30,18 +30,16 @@ def own_headings(dice: Random) -> list[Content]:
 
 
 def _jacket(name: str, dice: Random) -> str:
-    return "\n".join(
-        [
-            paragraphs(
-                f"€{119 + len(name)}.00",
-                f"The {name} is a light jacket for wind and showers. It packs into its own pocket, "
-                "weighs less than a book, and breathes well enough for a run up the hill. The hood "
-                "fits over a helmet, and the hem has a cord that can be drawn with one hand.",
-                "The cloth is woven from old fishing nets and treated without fluorine. It dries "
-                "within an hour. We repair zips and seams for as long as you wear it.",
-            ),
-            facts([("Article", f"{dice.randint(10000, 99999)}"), ("Fit", "regular")]),
-        ]
+    return joined(
+        paragraphs(
+            f"€{119 + len(name)}.00",
+            f"The {name} is a light jacket for wind and showers. It packs into its own pocket, "
+            "weighs less than a book, and breathes well enough for a run up the hill. The hood "
+            "fits over a helmet, and the hem has a cord that can be drawn with one hand.",
+            "The cloth is woven from old fishing nets and treated without fluorine. It dries "
+            "within an hour. We repair zips and seams for as long as you wear it.",
+        ),
+        facts([("Article", f"{dice.randint(10000, 99999)}"), ("Fit", "regular")]),
     )
 
 
@@ -75,29 +73,27 @@ def white_labels(dice: Random) -> list[Content]:
 
 
 def _broker(name: str, town: str, dice: Random) -> str:
-    return "\n".join(
-        [
-            paragraphs(
-                f"{name} has insured homes, boats and workshops since {dice.randint(1870, 1990)}. "
-                f"You find us in {town}, {dice.choice(STREETS)} {dice.randint(1, 90)}, and by "
-                f"telephone at 0{dice.randint(1000, 9999)} {dice.randint(10000, 99999)}.",
-                "We compare the offers of eleven insurers, and say which one we would take. Advice "
-                "costs nothing, and binds you to nothing. If there is damage, call us first: we "
-                "fill in the forms, send an assessor, and see to it that the money comes.",
-                "All contracts can be ended after one year. We look at yours once a year, and tell "
-                "you if there is a better one. Your data stay with us, and are sold to nobody.",
+    return joined(
+        paragraphs(
+            f"{name} has insured homes, boats and workshops since {dice.randint(1870, 1990)}. "
+            f"You find us in {town}, {dice.choice(STREETS)} {dice.randint(1, 90)}, and by "
+            f"telephone at 0{dice.randint(1000, 9999)} {dice.randint(10000, 99999)}.",
+            "We compare the offers of eleven insurers, and say which one we would take. Advice "
+            "costs nothing, and binds you to nothing. If there is damage, call us first: we "
+            "fill in the forms, send an assessor, and see to it that the money comes.",
+            "All contracts can be ended after one year. We look at yours once a year, and tell "
+            "you if there is a better one. Your data stay with us, and are sold to nobody.",
+        ),
+        section(
+            "Good to know",
+            items(
+                [
+                    "Storm damage must be reported within a week.",
+                    "A bicycle is insured only if it was locked.",
+                    "Water that comes from below is not covered unless you ask for it.",
+                ]
             ),
-            section(
-                "Good to know",
-                items(
-                    [
-                        "Storm damage must be reported within a week.",
-                        "A bicycle is insured only if it was locked.",
-                        "Water that comes from below is not covered unless you ask for it.",
-                    ]
-                ),
-            ),
-        ]
+        ),
     )
 
 
@@ -137,13 +133,9 @@ def symbols(dice: Random) -> list[Content]:
 
 
 def _entry(dice: Random) -> str:
-    return "\n".join(
-        [
-            table(
-                (), [("Number", str(dice.randint(100, 999))), ("Page", str(dice.randint(9, 99)))]
-            ),
-            paragraphs(*_WORDS["entry"]),
-        ]
+    return joined(
+        table((), [("Number", str(dice.randint(100, 999))), ("Page", str(dice.randint(9, 99)))]),
+        paragraphs(*_WORDS["entry"]),
     )
 
 
@@ -164,12 +156,10 @@ def _spaced(sign: str) -> str:
 
 def _operator(sign: str, dice: Random) -> str:
     declared = escape(f"constexpr auto operator{_spaced(sign)}(const Range&);")
-    return "\n".join(
-        [
-            paragraphs("Defined in header quill/range.h, since release 2.1."),
-            f"<pre>{declared}</pre>",
-            section("Parameters", paragraphs(*_WORDS["operator: Parameters"])),
-            section("Notes", paragraphs(*_WORDS["operator: Notes"])),
-            facts([("Section", f"{dice.randint(1, 30)}.{dice.randint(1, 9)}")]),
-        ]
+    return joined(
+        paragraphs("Defined in header quill/range.h, since release 2.1."),
+        f"<pre>{declared}</pre>",
+        told(_WORDS, "operator: Parameters"),
+        told(_WORDS, "operator: Notes"),
+        facts([("Section", f"{dice.randint(1, 30)}.{dice.randint(1, 9)}")]),
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from quality_lib.templates.markup import facts, items, paragraphs, section
+from quality_lib.templates.markup import facts, items, joined, paragraphs, section, told
 from quality_lib.templates.sites import Content
 from quality_lib.templates.words import MONTHS, STREETS, TOWNS, words_of
 
@@ -34,23 +34,21 @@ def _job(text: str, town: str, dice: Random) -> str:
         ("Begins", f"1 {dice.choice(MONTHS)}"),
         ("Reference", f"WL/{dice.randint(1000, 9999)}"),
     ]
-    return "\n".join(
-        [
-            paragraphs(text),
-            facts(terms),
-            section(
-                "What we offer",
-                items(
-                    [
-                        "five weeks of holiday, and your birthday off",
-                        "meals on duty and a locker of your own",
-                        "rosters that are fixed three weeks ahead",
-                        "a discount of thirty per cent in all of our houses",
-                    ]
-                ),
+    return joined(
+        paragraphs(text),
+        facts(terms),
+        section(
+            "What we offer",
+            items(
+                [
+                    "five weeks of holiday, and your birthday off",
+                    "meals on duty and a locker of your own",
+                    "rosters that are fixed three weeks ahead",
+                    "a discount of thirty per cent in all of our houses",
+                ]
             ),
-            section("About us", paragraphs(*_WORDS["job: About us"])),
-        ]
+        ),
+        told(_WORDS, "job: About us"),
     )
 
 
@@ -78,12 +76,10 @@ def _home(kind: str, rooms: int, dice: Random) -> str:
         ("Available from", f"1 {dice.choice(MONTHS)}"),
         ("Energy", f"{dice.randint(28, 260)} kWh/m²"),
     ]
-    return "\n".join(
-        [
-            paragraphs(f"{kind} with {first}, {second} and {third}."),
-            facts(numbers),
-            section("Viewings", paragraphs(*_WORDS["home: Viewings"])),
-        ]
+    return joined(
+        paragraphs(f"{kind} with {first}, {second} and {third}."),
+        facts(numbers),
+        told(_WORDS, "home: Viewings"),
     )
 
 
@@ -115,13 +111,11 @@ def _profile(dice: Random) -> str:
         ("Last seen", f"{dice.randint(2, 59)} minutes ago"),
         ("From", dice.choice(TOWNS)),
     ]
-    return "\n".join(
-        [
-            paragraphs(f"Mostly here for {first}, sometimes for {second}."),
-            facts(numbers),
-            section("Badges", items(dice.sample(_BADGES, dice.randint(1, 4)))),
-            section("Contact", paragraphs(*_WORDS["profile: Contact"])),
-        ]
+    return joined(
+        paragraphs(f"Mostly here for {first}, sometimes for {second}."),
+        facts(numbers),
+        section("Badges", items(dice.sample(_BADGES, dice.randint(1, 4)))),
+        told(_WORDS, "profile: Contact"),
     )
 
 
@@ -138,25 +132,20 @@ def forum_stubs(dice: Random) -> list[Content]:
 
 def _thread(name: str, dice: Random) -> str:
     first, second = dice.sample(_TRIED, 2)
-    return "\n".join(
-        [
-            facts(
-                [
-                    ("Asked by", f"{dice.choice(_ADJECTIVES)}_{dice.choice(_ANIMALS)}"),
-                    (
-                        "On",
-                        f"{dice.randint(1, 28)} {dice.choice(MONTHS)} {dice.randint(2015, 2026)}",
-                    ),
-                    ("Replies", str(dice.randint(0, 40))),
-                    ("Views", str(dice.randint(50, 9000))),
-                ]
-            ),
-            paragraphs(
-                f"Since {dice.choice(MONTHS)} my {name}. I have tried {first} and {second}, "
-                f"without success. Does anyone have an idea?"
-            ),
-            section("Replies", paragraphs(*_WORDS["thread: Replies"])),
-        ]
+    return joined(
+        facts(
+            [
+                ("Asked by", f"{dice.choice(_ADJECTIVES)}_{dice.choice(_ANIMALS)}"),
+                ("On", f"{dice.randint(1, 28)} {dice.choice(MONTHS)} {dice.randint(2015, 2026)}"),
+                ("Replies", str(dice.randint(0, 40))),
+                ("Views", str(dice.randint(50, 9000))),
+            ]
+        ),
+        paragraphs(
+            f"Since {dice.choice(MONTHS)} my {name}. I have tried {first} and {second}, "
+            f"without success. Does anyone have an idea?"
+        ),
+        told(_WORDS, "thread: Replies"),
     )
 
 
@@ -181,17 +170,15 @@ def _recipe(name: str, dice: Random) -> str:
         )
         for step in dice.sample(_STEPS, 4)
     ]
-    return "\n".join(
-        [
-            facts(
-                [
-                    ("Serves", str(dice.randint(2, 8))),
-                    ("Takes", f"{dice.randint(3, 24) * 5} minutes"),
-                    ("Stars", f"{dice.randint(30, 50) / 10}"),
-                ]
-            ),
-            section("Ingredients", items([f"{dice.randint(2, 12) * 100} g of {food}", *extras])),
-            section("Method", items(steps, "ol")),
-            section("Good to know", paragraphs(*_WORDS["recipe: Good to know"])),
-        ]
+    return joined(
+        facts(
+            [
+                ("Serves", str(dice.randint(2, 8))),
+                ("Takes", f"{dice.randint(3, 24) * 5} minutes"),
+                ("Stars", f"{dice.randint(30, 50) / 10}"),
+            ]
+        ),
+        section("Ingredients", items([f"{dice.randint(2, 12) * 100} g of {food}", *extras])),
+        section("Method", items(steps, "ol")),
+        told(_WORDS, "recipe: Good to know"),
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from quality_lib.templates.markup import facts, items, paragraphs, section, table
+from quality_lib.templates.markup import facts, items, joined, paragraphs, section, table, told
 from quality_lib.templates.sites import Content
 from quality_lib.templates.words import DAYS, words_of
 
@@ -30,15 +30,13 @@ def _function(name: str, dice: Random) -> str:
     result = dice.choice(_TYPES)
     rows = [[key, dice.choice(_TYPES), _PARAMETERS[key]] for key in chosen]
     version = f"{dice.randint(0, 3)}.{dice.randint(0, 12)}"
-    return "\n".join(
-        [
-            f"<pre>tabula.{name}({noun}, *, {', '.join(chosen)}) -> {result}</pre>",
-            paragraphs(f"{verb.capitalize()} a {noun} and return a {result}."),
-            section("Parameters", table(("Name", "Type", "Meaning"), rows)),
-            section("Raises", items([f"{noun.capitalize()}Error: the {noun} is damaged."])),
-            facts([("New in version", version)]),
-            section("Notes", paragraphs(*_WORDS["function: Notes"])),
-        ]
+    return joined(
+        f"<pre>tabula.{name}({noun}, *, {', '.join(chosen)}) -> {result}</pre>",
+        paragraphs(f"{verb.capitalize()} a {noun} and return a {result}."),
+        section("Parameters", table(("Name", "Type", "Meaning"), rows)),
+        section("Raises", items([f"{noun.capitalize()}Error: the {noun} is damaged."])),
+        facts([("New in version", version)]),
+        told(_WORDS, "function: Notes"),
     )
 
 
@@ -55,15 +53,13 @@ def glossary(dice: Random) -> list[Content]:
 def _term(term: str, dice: Random) -> str:
     first, second = dice.sample(_USES, 2)
     related = dice.sample(_TERMS, 4)
-    return "\n".join(
-        [
-            paragraphs(
-                f"{term}: {dice.choice(_KINDS)} {first}, {second}. Recorded since "
-                f"{dice.randint(1480, 1890)}; from {dice.choice(('Dutch', 'Norse', 'French'))}.",
-                f"See also: {', '.join(related)}.",
-            ),
-            section("About this glossary", paragraphs(*_WORDS["term: About this glossary"])),
-        ]
+    return joined(
+        paragraphs(
+            f"{term}: {dice.choice(_KINDS)} {first}, {second}. Recorded since "
+            f"{dice.randint(1480, 1890)}; from {dice.choice(('Dutch', 'Norse', 'French'))}.",
+            f"See also: {', '.join(related)}.",
+        ),
+        told(_WORDS, "term: About this glossary"),
     )
 
 
@@ -84,12 +80,10 @@ def _service(dice: Random) -> str:
         ("Open", f"{dice.choice(DAYS[:3])} and {dice.choice(DAYS[3:5])}"),
         ("Form", f"{dice.choice('ABCDEF')}{dice.randint(10, 99)}/{dice.randint(2, 9)}"),
     ]
-    return "\n".join(
-        [
-            facts(terms),
-            section("What you have to bring", items(dice.sample(_PAPERS, 3))),
-            section("How to apply", paragraphs(*_WORDS["service: How to apply"])),
-        ]
+    return joined(
+        facts(terms),
+        section("What you have to bring", items(dice.sample(_PAPERS, 3))),
+        told(_WORDS, "service: How to apply"),
     )
 
 
@@ -121,6 +115,4 @@ def _record(title: str, dice: Random) -> str:
         ("Copies", str(dice.randint(1, 6))),
         ("Due back", f"in {dice.randint(2, 30)} days"),
     ]
-    return "\n".join(
-        [table((), rows), section("Borrowing", paragraphs(*_WORDS["record: Borrowing"]))]
-    )
+    return joined(table((), rows), told(_WORDS, "record: Borrowing"))

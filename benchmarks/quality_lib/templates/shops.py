@@ -4,7 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from quality_lib.templates.markup import facts, items, links, paragraphs, section, table
+from quality_lib.templates.markup import (
+    facts,
+    items,
+    joined,
+    links,
+    paragraphs,
+    section,
+    table,
+    told,
+)
 from quality_lib.templates.sites import Content, slug
 from quality_lib.templates.words import COLOURS, words_of
 
@@ -42,16 +51,14 @@ def _product(name: str, dice: Random) -> str:
         ("Article number", f"HP-{dice.randint(10000, 99999)}"),
         ("Guarantee", f"{dice.choice((2, 5, 10))} years"),
     ]
-    return "\n".join(
-        [
-            paragraphs(
-                f"€{price}.{dice.choice(('00', '50', '90'))}",
-                dice.choice(_SENTENCES).format(material=material, thing=thing),
-            ),
-            section("Data sheet", table((), sheet)),
-            section("Delivery and returns", paragraphs(*_WORDS["product: Delivery and returns"])),
-            section("Care", paragraphs(*_WORDS["product: Care"])),
-        ]
+    return joined(
+        paragraphs(
+            f"€{price}.{dice.choice(('00', '50', '90'))}",
+            dice.choice(_SENTENCES).format(material=material, thing=thing),
+        ),
+        section("Data sheet", table((), sheet)),
+        told(_WORDS, "product: Delivery and returns"),
+        told(_WORDS, "product: Care"),
     )
 
 
@@ -69,15 +76,13 @@ def colour_variants(dice: Random) -> list[Content]:
 
 def _garment(name: str, text: str, colour: str, dice: Random) -> str:
     sizes = [s for s in ("XS", "S", "M", "L", "XL", "XXL") if dice.random() < 0.7] or ["M"]
-    return "\n".join(
-        [
-            f'<img src="/photos/{slug(name)}-{slug(colour)}.jpg" alt="{name}, {colour}">',
-            paragraphs(f"€{34 + len(name)}.00", f"Colour: {colour}"),
-            paragraphs(text),
-            paragraphs(f"Sizes in stock: {', '.join(sizes)}"),
-            facts([("Article", f"{slug(name)[:3].upper()}{dice.randint(1000, 9999)}")]),
-            section("Fit", paragraphs(*_WORDS["garment: Fit"])),
-        ]
+    return joined(
+        f'<img src="/photos/{slug(name)}-{slug(colour)}.jpg" alt="{name}, {colour}">',
+        paragraphs(f"€{34 + len(name)}.00", f"Colour: {colour}"),
+        paragraphs(text),
+        paragraphs(f"Sizes in stock: {', '.join(sizes)}"),
+        facts([("Article", f"{slug(name)[:3].upper()}{dice.randint(1000, 9999)}")]),
+        told(_WORDS, "garment: Fit"),
     )
 
 
@@ -105,21 +110,19 @@ def _listing(category: str, number: int, dice: Random) -> str:
         line = f"{name}: {dice.choice(_TEASERS)}, €{dice.randint(9, 499)}.{dice.randint(10, 99)}"
         goods.append((f"/goods/{slug(name)}", line))
     kind = category.lower()
-    return "\n".join(
-        [
-            paragraphs(
-                f"Welcome to our {kind}. On these pages we show everything that our buyers have "
-                f"chosen for the season, from simple pieces for beginners to what professionals "
-                f"ask for. All {kind} can be seen in our showroom, and we are glad to advise you "
-                f"by telephone.",
-                "Prices include tax. Delivery is free from an order value of sixty euros. Use the "
-                "filters to narrow the list down by price, maker and rating, or sort it by what "
-                "other customers liked best.",
-            ),
-            f"<p>Page {number} of 10</p>",
-            links(goods),
-            links((f"/{slug(category)}/{n}", str(n)) for n in range(1, 11)),
-        ]
+    return joined(
+        paragraphs(
+            f"Welcome to our {kind}. On these pages we show everything that our buyers have "
+            f"chosen for the season, from simple pieces for beginners to what professionals "
+            f"ask for. All {kind} can be seen in our showroom, and we are glad to advise you "
+            f"by telephone.",
+            "Prices include tax. Delivery is free from an order value of sixty euros. Use the "
+            "filters to narrow the list down by price, maker and rating, or sort it by what "
+            "other customers liked best.",
+        ),
+        f"<p>Page {number} of 10</p>",
+        links(goods),
+        links((f"/{slug(category)}/{n}", str(n)) for n in range(1, 11)),
     )
 
 
@@ -137,18 +140,16 @@ def _part(name: str, dice: Random) -> str:
     numbers = [f"{dice.randint(100, 999)}.{dice.randint(10, 99)}-{c}" for c in "ABC"]
     years = sorted(dice.sample(range(1998, 2024), 2))
     part, _, machine = name.partition(" for ")
-    return "\n".join(
-        [
-            paragraphs(
-                f"Original {part.lower()} for the {machine}, built from {years[0]} to {years[1]}. "
-                "Please compare the part number before you order; it is printed on the old part or "
-                "on the rating plate behind the door.",
-                f"Price: €{dice.randint(6, 180)}.{dice.randint(10, 99)}, in stock: "
-                f"{dice.randint(0, 60)}",
-            ),
-            section("Replaces part numbers", items(numbers)),
-            section("Safety", paragraphs(*_WORDS["part: Safety"])),
-        ]
+    return joined(
+        paragraphs(
+            f"Original {part.lower()} for the {machine}, built from {years[0]} to {years[1]}. "
+            "Please compare the part number before you order; it is printed on the old part or "
+            "on the rating plate behind the door.",
+            f"Price: €{dice.randint(6, 180)}.{dice.randint(10, 99)}, in stock: "
+            f"{dice.randint(0, 60)}",
+        ),
+        section("Replaces part numbers", items(numbers)),
+        told(_WORDS, "part: Safety"),
     )
 
 
@@ -177,12 +178,10 @@ def _tea(tea: str, grade: str, dice: Random) -> str:
         ("货号", f"CY{dice.randint(10000, 99999)}"),
         ("价格", f"{dice.randint(28, 980)}元"),
     ]
-    return "\n".join(
-        [
-            paragraphs(
-                f"这款{tea}来自{place}，入口{first}，余味{second}，适合{dice.choice('春夏秋冬')}天饮用。"
-            ),
-            section("规格", table((), sheet)),
-            section("购买须知", paragraphs(*_WORDS["tea: 购买须知"])),
-        ]
+    return joined(
+        paragraphs(
+            f"这款{tea}来自{place}，入口{first}，余味{second}，适合{dice.choice('春夏秋冬')}天饮用。"
+        ),
+        section("规格", table((), sheet)),
+        told(_WORDS, "tea: 购买须知"),
     )

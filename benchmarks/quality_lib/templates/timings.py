@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import date, timedelta
 from typing import TYPE_CHECKING
 
-from quality_lib.templates.markup import facts, items, paragraphs, section, table
+from quality_lib.templates.markup import facts, items, joined, paragraphs, section, table, told
 from quality_lib.templates.sites import Content
 from quality_lib.templates.words import DAYS, MONTHS, STREETS, TOWNS, words_of
 
@@ -39,8 +39,8 @@ def _line(dice: Random) -> str:
     columns = [start + n * dice.choice((30, 45, 60, 75)) for n in range(8)]
     for at, stop in enumerate(stops):
         rows.append([stop, *(_clock(first + sum(legs[:at])) for first in columns)])
-    return "\n".join(
-        [paragraphs(*_WORDS["line"]), section(f"From {stops[0]} to {stops[-1]}", table((), rows))]
+    return joined(
+        paragraphs(*_WORDS["line"]), section(f"From {stops[0]} to {stops[-1]}", table((), rows))
     )
 
 
@@ -72,7 +72,7 @@ def _league(dice: Random) -> str:
         [str(place), *map(str, cells), str(points)] for place, (points, cells) in enumerate(rows, 1)
     ]
     header = ("Pos", "Club", "Won", "Drawn", "Lost", "For", "Against", "Points")
-    return "\n".join([paragraphs(*_WORDS["league"]), table(header, lines)])
+    return joined(paragraphs(*_WORDS["league"]), table(header, lines))
 
 
 _SKIES = _WORDS["skies"]
@@ -101,14 +101,10 @@ def _forecast(dice: Random) -> str:
         )
         low += dice.randint(-3, 3)
     header = ("Day", "Sky", "Low", "High", "Rain", "Wind")
-    return "\n".join(
-        [
-            paragraphs(*_WORDS["forecast"]),
-            table(header, rows),
-            section(
-                "How to read this page", paragraphs(*_WORDS["forecast: How to read this page"])
-            ),
-        ]
+    return joined(
+        paragraphs(*_WORDS["forecast"]),
+        table(header, rows),
+        told(_WORDS, "forecast: How to read this page"),
     )
 
 
@@ -131,9 +127,7 @@ def _month(month: str, dice: Random) -> str:
             sorted(dice.sample(range(1, 29), 9)), dice.sample(_EVENTS, 9), strict=True
         )
     ]
-    return "\n".join(
-        [paragraphs(*_WORDS["month"]), table(("Date", "Time", "Event", "Place"), rows)]
-    )
+    return joined(paragraphs(*_WORDS["month"]), table(("Date", "Time", "Event", "Place"), rows))
 
 
 _CURRENCIES = _WORDS["currencies"]
@@ -154,12 +148,10 @@ def exchange_rates(dice: Random) -> list[Content]:
 
 
 def _rates(rows: list[list[str]]) -> str:
-    return "\n".join(
-        [
-            paragraphs(*_WORDS["rates"]),
-            table(("Currency", "Buying", "Selling"), rows),
-            paragraphs(*_WORDS["rates 2"]),
-        ]
+    return joined(
+        paragraphs(*_WORDS["rates"]),
+        table(("Currency", "Buying", "Selling"), rows),
+        paragraphs(*_WORDS["rates 2"]),
     )
 
 
@@ -180,12 +172,10 @@ def _board(town: str, dice: Random) -> str:
         number = f"{kind} {dice.randint(10, 9900)}"
         delay = dice.choice(("on time", "on time", f"{dice.randint(3, 45)} min late", "cancelled"))
         rows.append([_clock(at), number, dice.choice(TOWNS), str(dice.randint(1, 12)), delay])
-    return "\n".join(
-        [
-            facts([("Station", town)]),
-            table(("Time", "Train", "To", "Platform", "Remarks"), rows),
-            paragraphs(*_WORDS["board"]),
-        ]
+    return joined(
+        facts([("Station", town)]),
+        table(("Time", "Train", "To", "Platform", "Remarks"), rows),
+        paragraphs(*_WORDS["board"]),
     )
 
 
@@ -214,12 +204,10 @@ def _duties(dice: Random) -> str:
         ]
         for day in range(23, 30)
     ]
-    return "\n".join(
-        [
-            paragraphs(*_WORDS["duties"]),
-            table(("Tag", "Apotheke", "Anschrift", "Telefon"), rows),
-            paragraphs(*_WORDS["duties 2"]),
-        ]
+    return joined(
+        paragraphs(*_WORDS["duties"]),
+        table(("Tag", "Apotheke", "Anschrift", "Telefon"), rows),
+        paragraphs(*_WORDS["duties 2"]),
     )
 
 
@@ -239,13 +227,9 @@ def _branch(dice: Random) -> str:
     ]
     address = f"{dice.randint(1, 180)} {dice.choice(STREETS)}"
     offered = ["Key cutting", "Paint mixing", "Tool hire", "Timber cut to size", "Garden centre"]
-    return "\n".join(
-        [
-            paragraphs(
-                f"{address}, telephone 0{dice.randint(1000, 1999)} {dice.randint(1000, 9999)}"
-            ),
-            section("Opening hours", table((), hours)),
-            section("In this shop", items(dice.sample(offered, 3))),
-            section("Good to know", paragraphs(*_WORDS["branch: Good to know"])),
-        ]
+    return joined(
+        paragraphs(f"{address}, telephone 0{dice.randint(1000, 1999)} {dice.randint(1000, 9999)}"),
+        section("Opening hours", table((), hours)),
+        section("In this shop", items(dice.sample(offered, 3))),
+        told(_WORDS, "branch: Good to know"),
     )
