@@ -20,14 +20,14 @@ if TYPE_CHECKING:
 
 # Pages that share less of their targets lead elsewhere.
 MIN_SHARED = 0.35
-# Fewer pieces say little of a page.
-MIN_PIECES = 10
+# Fewer pieces are no list.
+MIN_PIECES = 3
 _BIN_BITS = 6
 _MAX_TOTAL = 0xFFFF
 
 
 def links_sketch(weights: Mapping[str, int]) -> bytes:
-    """Return the sketch of link targets, 66 bytes; ``b""`` for fewer than 10 pieces.
+    """Return the sketch of link targets, 66 bytes; ``b""`` for fewer than 3 pieces.
 
     :param weights: piece of a target → weight, at least 1.
     """

@@ -34,6 +34,10 @@ _MAX_CHARACTERS = 2083
 # and on the whole page, which has navigation and teasers, too.
 _MIN_SHARE_OF_CONTENT = 0.3
 _MIN_SHARE_OF_PAGE = 0.5
+# The same share, and the number of targets, of a list that follows its introduction.
+_MIN_SHARE_IF_INTRODUCED = 0.15
+_MIN_INTRODUCED = 3
+_MIN_TEXT_WORDS = 8
 # So many links with one text ("More"), or pictures, lead to the entries of a list.
 _MIN_ENTRIES = 10
 
@@ -69,6 +73,7 @@ def own_targets(lines: Sequence[Line], content: Sequence[Line]) -> dict[str, int
         lines = [line for line in lines if not line.aside]
     words = sum(line.words for line in content)
     linked: Sequence[Line] = [line for line in lines if line.targets and not line.chrome]
+    may_be_few = _links_fill(linked, _MIN_SHARE_IF_INTRODUCED * words)
     if _links_fill(linked, _MIN_SHARE_OF_CONTENT * words):  # else they do not around the heading
         # A list may stand outside the element with the heading and the introduction.
         around = [line for line in around_heading(lines) if line.targets and not line.chrome]
@@ -78,6 +83,19 @@ def own_targets(lines: Sequence[Line], content: Sequence[Line]) -> dict[str, int
             linked = _entries(linked)
     else:
         linked = _entries(linked)
+    if linked or not may_be_few:
+        return _weights(linked)
+    linked = _introduced(around_heading(lines))
+    if not _links_fill(linked, _MIN_SHARE_IF_INTRODUCED * words):
+        return {}
+    targets = [pieces_of(target) for line in linked for target in line.targets]
+    # Of few targets, a common folder would be a large share.
+    common = set(targets[0]).intersection(*targets[1:])
+    return {piece: weight for piece, weight in _weights(linked).items() if piece not in common}
+
+
+def _weights(linked: Sequence[Line]) -> dict[str, int]:
+    """Return the pieces of the targets of lines, each with its largest weight."""
     weights: dict[str, int] = {}
     for line in linked:
         targets = set(line.targets)
@@ -87,6 +105,23 @@ def own_targets(lines: Sequence[Line], content: Sequence[Line]) -> dict[str, int
                 if weights.get(piece, 0) < weight:
                     weights[piece] = weight
     return weights
+
+
+def _introduced(lines: Sequence[Line]) -> list[Line]:
+    """Return the lists of at least three links that follow a text, without a heading between."""
+    found: list[Line] = []
+    run: list[Line] = []
+    follows = False
+    for line in (*lines, None):
+        if line is not None and not line.chrome and (line.row or line.is_links):
+            if follows and line.targets:
+                run.append(line)
+            continue
+        if len({target for line in run for target in line.targets}) >= _MIN_INTRODUCED:
+            found += run
+        run = []
+        follows = line is not None and not line.chrome and line.words >= _MIN_TEXT_WORDS
+    return found
 
 
 def _links_fill(linked: Sequence[Line], least_words: float) -> bool:

@@ -91,6 +91,24 @@ def test_the_links_of_an_article_say_less_than_its_text():
     assert extract(page).targets == {}
 
 
+@pytest.mark.parametrize(
+    "form",
+    [
+        "<li><a href='{url}'>Case {n} of Hill</a>",
+        "<div><h3><a href='{url}'>Case {n} of Hill</a></h3></div>",
+        "<tr><td><a href='{url}'>Case {n} of Hill</a><td>1 May",
+        "<a href='{url}'>Case {n} of Hill</a>, ",
+    ],
+)
+def test_a_short_list_after_its_introduction_is_what_a_page_leads_to(form):
+    links = cases(100, 3, form)
+    items = f"<table>{links}</table>" if "<tr>" in form else f"<div>{links}</div>"
+    page = f"<main><h1>Cases</h1><p>{' '.join(PARAGRAPHS[:2])}</p>%s{items}</main>"
+    # What all targets share does not tell them apart.
+    assert set(extract(page % "").targets) == {"100", "101", "102"}
+    assert extract(page % "<h2>See also</h2>").targets == {}
+
+
 def test_selectors_choose_the_links():
     from scrapy_simhash.extraction import Selectors
 
