@@ -13,7 +13,7 @@ from scrapy_simhash.confirmation import (
 from scrapy_simhash.evidence import NO_EVIDENCE, Evidence
 from scrapy_simhash.hashes import token_hashes
 from scrapy_simhash.names import Names, page_names
-from scrapy_simhash.sketch import estimate_resemblance, sketch
+from scrapy_simhash.sketch import sketch
 
 SITE = site_number("example.com")
 
@@ -46,22 +46,6 @@ class TestResemblance:
         for least, confirmed in ((similarity, True), (similarity + 1e-9, False)):
             found = Confirmation(min_resemblance=least).compare(one, other)
             assert found == (similarity, "" if confirmed else "resemblance")
-
-    def test_names_and_sketches_decide_together(self):
-        one = page("Boat 7", text=TEXT)
-        others = [
-            page("Boat 7", text=TEXT),
-            page("Boat 8", text=TEXT),
-            page("Boat 7"),
-            page("Boat 7", text=words(1900, 3900)),
-            page("Boat 8", text=words(100, 2100), site=7),
-            page("Boat 8"),
-        ]
-        found = [Confirmation().compare(one, other) for other in others]
-        assert [against for _, against in found] == ["", "name", "", "resemblance", "", "name"]
-        assert [at for at, (similarity, _) in enumerate(found) if similarity is None] == [2, 5]
-        assert found[0][0] == found[1][0] == 1.0
-        assert found[3][0] == estimate_resemblance(one.sketch, others[3].sketch)
 
     @pytest.mark.parametrize("missing", [b"", b"\1" * 64])
     def test_without_comparable_sketches_only_names_count(self, missing):

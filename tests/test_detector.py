@@ -3,7 +3,7 @@ import pytest
 from scrapy_simhash.confirmation import name_bytes, site_number
 from scrapy_simhash.content import content_bytes
 from scrapy_simhash.detector import Detector
-from scrapy_simhash.evidence import NO_EVIDENCE, Evidence
+from scrapy_simhash.evidence import Evidence
 from scrapy_simhash.hashes import token_hashes
 from scrapy_simhash.identities import chosen_identity, identity_bytes
 from scrapy_simhash.index import open_index
@@ -36,28 +36,6 @@ class TestFingerprint:
         assert page.tokens == len(scheme.tokens(text))
         assert page.skipped is None
         assert page.error is None
-
-    @pytest.mark.parametrize("more", [-1, 0, 1])
-    def test_min_tokens_is_inclusive(self, more):
-        detector = Detector(SCHEME, min_tokens=7)
-        page = detector.fingerprint_text("word " * (7 + more))
-        assert page.tokens == 7 + more
-        assert (page.fingerprint is None) == (more < 0)
-        assert page.skipped == ("few_tokens" if more < 0 else None)
-
-    @pytest.mark.parametrize(
-        ("html", "reason"),
-        [
-            ("", "no_text"),
-            ("<script>var words = 'a few';</script>", "no_text"),
-            ("<p>… — …</p>", "no_text"),
-            ("<p>Only a few words.</p>", "few_tokens"),
-        ],
-    )
-    def test_pages_without_enough_text_are_skipped_and_say_why(self, html, reason):
-        page = Detector(SCHEME).fingerprint_page(html)
-        assert (page.skipped, page.fingerprint, page.error) == (reason, None, None)
-        assert page.evidence == NO_EVIDENCE
 
     def test_a_text_that_the_hash_does_not_support_is_skipped(self):
         detector = Detector(Scheme.preset("ascii-mt19937"))
@@ -144,28 +122,6 @@ class TestVerdict:
     def index(self):
         with open_index("memory:", SCHEME) as index:
             yield index
-
-    @pytest.fixture
-    def check(self, index):
-        """Judge a page without storing it."""
-        detector = Detector(SCHEME)
-        return lambda key, html: detector.judge(index, key, detector.fingerprint_page(html))
-
-    @pytest.mark.parametrize("confirmed", [True, False])
-    def test_a_page_of_the_same_site_with_another_name_is_only_similar(
-        self, check, index, confirmed
-    ):
-        first = check("https://a.example.com/1", PAGE)
-        if confirmed:
-            index.confirm(first.observation)
-        page = COPY.replace("A new ferry", "A second boat").replace("Ferry news", "Boats")
-        verdict = check("https://b.example.com/2", page)
-        assert (verdict.kind, verdict.representative) == ("new", None)
-        assert verdict.similar_to == "https://a.example.com/1"
-        assert 0 < verdict.distance <= index.max_distance
-        assert verdict.similarity > 0.8
-        copy = check("https://b.example.org/2", page)
-        assert copy.kind == "near-duplicate"
 
     def test_check_stores_what_is_no_copy(self, index):
         detector = Detector(SCHEME)

@@ -68,12 +68,7 @@ class ScriptedSpider(PagesSpider):
 
     async def parse(self, response: Response, **kwargs: Any) -> AsyncIterator[Any]:
         title = response.css("title::text").get("")
-        self.note(
-            response,
-            kwargs=kwargs,
-            given=response.meta.get("given"),
-            second_chance=META_KEY in response.meta,
-        )
+        self.note(response, second_chance=META_KEY in response.meta)
         step = self.next_step(title)
         copies, self.copies = self.copies, []
         for copy in copies:
@@ -86,10 +81,6 @@ class ScriptedSpider(PagesSpider):
         meta = response.meta if self.copies_meta else None
         for link in response.css("a.next::attr(href)").getall():
             yield response.follow(link, meta=meta)
-
-    async def parse_given(self, response: Response, **kwargs: Any) -> AsyncIterator[Any]:
-        async for output in self.parse(response, **kwargs):
-            yield output
 
     async def outcome(
         self, response: Response, step: str, item: dict[str, Any]

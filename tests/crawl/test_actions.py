@@ -50,7 +50,7 @@ def test_drop_keeps_copies_from_callbacks_and_pipelines(results, site):
     assert "spider_exceptions/count" not in result.stats
 
 
-def test_drop_calls_the_errback_with_the_response_and_the_verdict(results, site):
+def test_drop_calls_the_errback_with_response_and_verdict_and_its_items_pass(results, site):
     result = results["errback"]
     assert "/copy" not in result.seen()
     event = result.event("/copy", "errback")
@@ -63,9 +63,6 @@ def test_drop_calls_the_errback_with_the_response_and_the_verdict(results, site)
     assert 0 < judged["distance"] <= K
     assert judged["fingerprint"] != original["fingerprint"]
     assert (event["verdict"]["kind"], event["flags"]) == ("near-duplicate", ["near-duplicate"])
-
-
-def test_items_of_an_errback_pass(results, site):
     [item] = [item for item in results["errback"].items if item.get("from") == "errback"]
     assert item["url"] == site.url("/copy")
 

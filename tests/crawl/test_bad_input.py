@@ -15,9 +15,10 @@ def encoded(name, codec, declared):
     return page(name, head=head).encode(codec, "ignore")
 
 
-# Path → (body, content type). All but the first five have different texts.
+# Path → (body, content type). All but the first six have different texts.
 PAGES = {
     "no-text": (b"<html><body><article></article></body></html>", "text/html"),
+    "only-marks": (b"<html><body><p>... -- ...</p></body></html>", "text/html"),
     "five-words": (b"<html><body><p>Five words are not enough.</p></body></html>", "text/html"),
     "only-script": (
         b"<html><head><script>var a = '" + WORDS + b"'</script></head><body></body></html>",
@@ -67,6 +68,7 @@ PAGES = {
 }
 SKIPPED = {
     "no-text": "no_text",
+    "only-marks": "no_text",
     "five-words": "few_tokens",
     "only-script": "no_text",
     "only-images": "no_text",
@@ -93,9 +95,14 @@ def result(site, module_path):
     )
 
 
-def test_the_crawl_reaches_its_end(result):
+def test_the_crawl_reaches_its_end_and_nothing_raises(result):
     assert (result.error, result.finish_reason) == (None, "finished")
     assert result.event("/last")["verdict"]["kind"] == "near-duplicate"
+    assert not result.lines("Traceback")
+    assert not result.lines("ERROR")
+    assert "spider_exceptions/count" not in result.stats
+    errors = {name for name in result.simhash_stats() if name.startswith("errors/")}
+    assert errors == {"errors/extraction"}
 
 
 @pytest.mark.parametrize("path", PAGES)
@@ -104,14 +111,6 @@ def test_every_page_reaches_its_callback(result, path):
     assert event["verdict"] is not None
     if path in SKIPPED:
         assert event["verdict"] == {"kind": "skipped", "reason": SKIPPED[path]}
-
-
-def test_nothing_raises_in_the_crawl(result):
-    assert not result.lines("Traceback")
-    assert not result.lines("ERROR")
-    assert "spider_exceptions/count" not in result.stats
-    errors = {name for name in result.simhash_stats() if name.startswith("errors/")}
-    assert errors == {"errors/extraction"}
 
 
 def test_pages_above_the_limit_are_counted_and_not_extracted(result):

@@ -110,11 +110,8 @@ def test_verdicts_say_who_names_whom(tagged, site, name):
     assert item["canonical"] == canonical
 
 
-def test_a_base_counts(tagged):
+def test_a_base_counts_and_what_pages_name_makes_none_a_duplicate_and_keeps_none(tagged):
     assert tagged.event("/base/1/tram")["verdict"]["canonical"] == "representative"
-
-
-def test_what_pages_name_makes_none_a_duplicate_and_keeps_none(tagged):
     assert tagged.stat("near_duplicate") == len(FAMILIES) + 1
     assert tagged.stat("index/size") == len(FAMILIES)
     assert not [name for name in tagged.simhash_stats() if name.startswith(("kept/", "errors/"))]

@@ -69,26 +69,21 @@ def test_the_way_of_extraction_is_counted(results):
     assert results["import path"].stat("extraction/tests.crawl.components.story_of") == 3
 
 
-def test_an_extractor_that_raises_is_counted_and_its_pages_pass(results):
-    result = results["raising"]
-    assert result.seen() == ["/first", "/second", "/other"]
-    assert result.stat("errors/extraction") == 3
-    assert result.stat("skipped/extraction_error") == 3
-    assert len(result.lines("WARNING", "extraction failed for")) == 1
-
-
-def test_an_extractor_gives_text_and_nothing_else(results):
-    result = results["bytes"]
-    assert result.seen() == ["/first", "/second", "/other"]
-    assert result.stat("skipped/extraction_error") == 3
-    assert len(result.lines("WARNING", "it returned bytes, not a string")) == 1
-
-
-def test_an_extractor_that_exits_neither_ends_nor_hangs_the_crawl(results):
-    result = results["exiting"]
-    assert result.finish_reason == "finished"
-    assert result.seen() == ["/first", "/second", "/other"]
-    assert result.stat("errors/fingerprint") == 3
+@pytest.mark.parametrize(
+    ("name", "counted", "said"),
+    [
+        ("raising", ["errors/extraction", "skipped/extraction_error"], "extraction failed for"),
+        ("bytes", ["skipped/extraction_error"], "it returned bytes, not a string"),
+        ("exiting", ["errors/fingerprint"], "fingerprint failed for"),
+    ],
+)
+def test_an_extractor_that_gives_no_text_is_counted_and_its_pages_pass(
+    results, name, counted, said
+):
+    result = results[name]
+    assert (result.finish_reason, result.seen()) == ("finished", ["/first", "/second", "/other"])
+    assert [result.stat(stat) for stat in counted] == [3] * len(counted)
+    assert len(result.lines("WARNING", said)) == 1
 
 
 BY_PRESET = ("wide", "classic", "ascii-mt19937", "lyq")

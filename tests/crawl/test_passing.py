@@ -111,7 +111,7 @@ def test_crawls_end_without_errors(results, name):
     assert not [stat for stat in result.simhash_stats() if stat.startswith("errors/")]
 
 
-def test_responses_without_a_verdict_reach_callbacks_untouched(results):
+def test_responses_without_a_verdict_reach_callbacks_untouched_and_are_counted(results):
     result = results["kinds"]
     expected = (
         "/opted-out /opted-out-again /json /text /xml /binary /none /empty /gone /failing".split()
@@ -120,21 +120,11 @@ def test_responses_without_a_verdict_reach_callbacks_untouched(results):
         event = result.event(path)
         assert (event["verdict"], event["flags"]) == (None, []), path
     assert "/copy" not in result.seen()
-
-
-def test_json_that_is_sent_as_html_reaches_its_callback(results):
-    verdict = results["kinds"].event("/mislabelled")["verdict"]
+    verdict = result.event("/mislabelled")["verdict"]
     assert verdict == {"kind": "skipped", "reason": "not_html"}
-
-
-def test_responses_without_a_verdict_are_counted_by_reason(results):
-    assert skipped(results["kinds"]) == {"dont_simhash": 2, "not_html": 5, "status": 2, "empty": 2}
-    assert results["kinds"].stat("checked") == 3
-
-
-def test_responses_without_a_verdict_are_not_extracted(results):
+    assert skipped(result) == {"dont_simhash": 2, "not_html": 5, "status": 2, "empty": 2}
     # /json and similar paths have enough words, and would be near-duplicates of each other.
-    assert results["kinds"].stat("index/size") == 2
+    assert (result.stat("checked"), result.stat("index/size")) == (3, 2)
 
 
 def test_html_without_a_content_type_is_judged(results):
@@ -158,19 +148,13 @@ def test_media_pipelines_get_their_files(results, module_path):
     assert result.stat("checked") == 1
 
 
-def test_inline_downloads_pass_whatever_they_hold(results):
+def test_inline_downloads_pass_without_a_verdict_even_from_copied_meta(results):
     result = results["inline"]
     assert Counter(result.seen("inline")) == {"/side": 1, "/no-callback": 1}
     assert result.seen() == ["/page"]
     for path in ("/side", "/no-callback"):
-        assert result.event(path, "inline")["flags"] == []
+        event = result.event(path, "inline")
+        assert (event["flags"], event["verdict"]) == ([], None), path
     # Inline downloads are neither judged nor stored; the page of the callback is.
-    assert result.stat("checked") == 2
-    assert result.stat("index/size") == 1
-
-
-def test_inline_downloads_do_not_inherit_a_verdict_from_copied_meta(results):
-    result = results["inline"]
     assert result.event("/page")["verdict"]["kind"] == "new"
-    for path in ("/side", "/no-callback"):
-        assert result.event(path, "inline")["verdict"] is None, path
+    assert (result.stat("checked"), result.stat("index/size")) == (2, 1)

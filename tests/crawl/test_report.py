@@ -67,12 +67,9 @@ def test_texts_of_pages_that_were_handled_are_kept(results, module_path, name):
     assert kept["bees"].title
 
 
-def test_texts_are_bounded(results, module_path):
+def test_texts_are_bounded_and_not_kept_unasked(results, module_path):
     assert texts_of(module_path, "bounded") == {}
     assert results["bounded"].stats["simhash/texts_not_kept"] == 3
-
-
-def test_texts_are_not_kept_unasked(results, module_path):
     assert texts_of(module_path, "none") is None
 
 

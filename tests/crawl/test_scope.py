@@ -4,7 +4,6 @@ import pytest
 from scrapy import Request
 
 from scrapy_simhash.crawl.identity import Identity
-from scrapy_simhash.sites import hostname_of
 from tests.crawl.harness import Crawl, run, run_named
 from tests.crawl.pages import page
 
@@ -66,22 +65,6 @@ def test_a_page_counts_within_its_host_or_domain(one, other, host, domain):
         assert counts("host", first, second) is host
         assert counts("domain", first, second) is domain
     assert all(counts(scope, key, key) for scope in SCOPES for key in (one, other))
-
-
-@pytest.mark.parametrize("scope", ["domain", "host"])
-@pytest.mark.parametrize(
-    ("url", "more"),
-    [
-        ("https://a.example.com:8443/x?y#z", {}),
-        ("https://a.example.com:8443/x", {"method": "POST", "body": b"q=1"}),
-        ("https://a.example.com:8443/x", {"body": b"q=1"}),
-        ("https://a.example.com:8443/x", {"meta": {"simhash_key": "my key"}}),
-        ("https://a.example.com:8443/x", {"meta": {"simhash_key": 17}}),
-        ("http://elsewhere/", {"meta": {"simhash_key": "my http://a.example.com/ key"}}),
-    ],
-)
-def test_the_host_is_found_in_every_key_of_a_scope(scope, url, more):
-    assert hostname_of(identity(scope).key(Request(url, **more))) == "a.example.com"
 
 
 def test_a_key_that_was_given_stays_as_it_is_where_nothing_depends_on_the_host():

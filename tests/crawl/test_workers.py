@@ -96,7 +96,7 @@ def rough(request, site, tmp_path_factory):
     return result
 
 
-def test_pages_that_hang_or_kill_pass_and_the_crawl_goes_on(rough):
+def test_pages_that_hang_or_kill_pass_are_told_in_a_line_each_and_the_crawl_goes_on(rough):
     assert rough.finish_reason == "finished"
     verdicts = {event["path"]: event["verdict"] for event in rough.events}
     assert len(rough.items) == len(rough.events) == len(verdicts) == 12
@@ -111,8 +111,6 @@ def test_pages_that_hang_or_kill_pass_and_the_crawl_goes_on(rough):
     assert stats["workers_replaced"] == 3
     assert stats["checked"] == stats["index/size"] == 8
 
-
-def test_failures_are_told_in_a_line_each(rough):
     assert len(rough.lines("WARNING", "SystemExit: now", "The crawl goes on")) == 1
     assert len(rough.lines("WARNING", "LookupError: here")) == 1
     assert not rough.lines("Traceback")

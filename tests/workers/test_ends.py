@@ -24,7 +24,6 @@ from tests.workers.driving import Driven, start_workers
 from tests.workers.watching import arrived
 
 directory = Path(sys.argv[1])
-(directory / "runs").open("a").write("once more, ")
 pool = Driven(start_workers(2, timeout_ms=int(sys.argv[2])))
 ask = pool.ask
 
@@ -132,24 +131,6 @@ pool.close()
         assert [path.name for path in tmp_path.glob("done-*")] == [f"done-in-{parent.pid}"]
 
 
-def test_signals_of_a_terminal_are_the_parents(tmp_path):
-    """The workers ignore them, and the parent goes on with its pages."""
-    code = (
-        "import signal\n"
-        "for number in (signal.SIGINT, signal.SIGTERM):\n"
-        "    signal.signal(number, lambda *_: None)\n"
-        + STARTING
-        + "for number in (signal.SIGINT, signal.SIGTERM):\n"
-        "    os.killpg(0, number)\n" + READY + "os.killpg(0, signal.SIGINT)\n"
-        "say([pool.answer(number=n).skipped for n in range(4)])\n"
-        "say(pool.replaced)\n"
-    )
-    with script(tmp_path, code) as parent:
-        assert heard(parent) == heard(parent)
-        assert [heard(parent) for _ in range(2)] == [[None] * 4, 0]
-        assert parent.wait(DEADLINE_S) == 0
-
-
 @pytest.mark.thorough
 def test_a_crawl_that_is_stopped_for_a_while_loses_no_page(tmp_path):
     """As by ``Ctrl-Z``, and ``fg`` after more than the time-out."""
@@ -171,10 +152,3 @@ pool.close()
         os.killpg(parent.pid, signal.SIGCONT)
         assert heard(parent) == [None, 0]
         assert parent.wait(DEADLINE_S) == 0
-
-
-def test_a_script_is_not_run_by_its_workers(tmp_path):
-    with script(tmp_path, "say(pool.answer().skipped)\npool.close()\n") as parent:
-        assert heard(parent) is None
-        assert parent.wait(DEADLINE_S) == 0
-    assert (tmp_path / "runs").read_text() == "once more, "

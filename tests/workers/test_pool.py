@@ -84,15 +84,6 @@ def test_answers_are_those_of_the_detector(start_pool):
     assert pool.replaced == 0
 
 
-def test_each_of_many_pages_gets_its_own_answer(start_pool):
-    pool = start_pool(3)
-    expected = fingerprints_of(range(40))
-    assert len(set(expected)) == 40
-    for _ in range(5):
-        pages = [pool.ask(number=number) for number in range(40)]
-        assert [page.fingerprint for page in pool.results(*pages)] == expected
-
-
 @pytest.mark.parametrize("as_bytes", [pytest.param(False, marks=pytest.mark.thorough), True])
 def test_texts_larger_than_any_buffer_go_both_ways_at_once(start_pool, as_bytes):
     """While a worker sends one, it does not read the next one."""

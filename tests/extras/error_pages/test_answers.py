@@ -118,15 +118,6 @@ def test_the_home_page_and_folders_are_no_error_pages():
     assert match(known, "/shop/", listing) == ASKED
 
 
-def test_the_target_of_a_redirect_is_an_error_page():
-    known = ErrorAnswers(12)
-    known.add_redirect(ASKED, f"{SITE}/")
-    home = page("Home", text("home"))
-    assert known.match(f"{SITE}/", home, f"{SITE}/gone") == ASKED
-    assert known.match(f"{SITE}/", home, f"{SITE}/") is None
-    assert known.match(f"{SITE}/", home, "http://site.example") is None
-
-
 def test_a_folder_that_a_redirect_leads_to_is_no_error_page():
     known = ErrorAnswers(12)
     known.add_redirect(ASKED, f"{SITE}/news/")
@@ -137,22 +128,6 @@ def test_a_folder_that_a_redirect_leads_to_is_no_error_page():
     # A folder that was removed leads to the error page, as all missing pages do.
     known.add_redirect(ASKED, f"{SITE}/gone")
     assert known.match(f"{SITE}/gone", page("Gone", text("gone")), f"{SITE}/news/") == ASKED
-
-
-def test_an_answer_like_a_real_page_is_discarded():
-    story = page("Story", text("story"))
-    known = answers(story)
-    assert known.discard_if_like(f"{SITE}/news/story.html", story)
-    assert match(known, "/copy", story) is None
-    assert not answers(page("Олдсонгүй", SORRY)).discard_if_like(f"{SITE}/news/a.html", story)
-
-
-def test_a_text_under_five_paths_is_a_flood():
-    known, wall = ErrorAnswers(12), page("Wait", "Please accept our terms before you read on.")
-    assert not any(known.floods(f"{SITE}/one?sid={number}", wall) for number in range(20))
-    found = [known.floods(f"{SITE}/{name}", wall) for name in "abcdef"]
-    assert found == [False, False, False, True, True, True]
-    assert not any(known.floods(f"{SITE}/{number}", page("", text(number))) for number in range(50))
 
 
 @pytest.mark.parametrize("page_of", [lambda: page("", ""), lambda: page("Олдсонгүй", "")])

@@ -113,9 +113,10 @@ class TestThorough:
 
     def test_a_probe_that_fails_is_counted_and_pages_pass(self, site, tmp_path):
         settings = ON | {"DOWNLOADER_MIDDLEWARES": {f"{__name__}.BrokenMiddleware": 100}}
-        result = crawled(tmp_path, requests(site), settings)
+        result = crawled(tmp_path, requests(site), settings, arguments={"at_once": True})
         assert (result.stat("probes/failed"), result.stat("new")) == (1, len(ARTICLES))
         assert result.lines("WARNING", "probing", "probes/failed")
+        assert not result.lines("Traceback")
 
     @pytest.mark.parametrize("target", ["/", "/sorry.html"])
     def test_a_redirect_for_all_missing_pages(self, site, tmp_path, target):
@@ -167,9 +168,7 @@ class TestThorough:
 
     def test_it_works_with_workers_and_with_every_index(self, site, tmp_path, every_index):
         site.missing = Answer(SORRY.encode(), 200, HTML)
-        settings = ON | {"SIMHASH_WORKERS": 1}
-        crawl = Crawl(requests(site, *GONE), settings)
-        [result] = run(tmp_path, crawl)
+        result = crawled(tmp_path, requests(site, *GONE), ON | {"SIMHASH_WORKERS": 1})
         assert error_pages(result) == set(GONE)
         assert result.stat("index/size") == len(ARTICLES)
 
@@ -185,14 +184,6 @@ class TestThorough:
         assert result.stat("probes/sent") == len(site.asked()) <= 2
         assert len(error_pages(result)) >= len(gone) - 4
         assert result.stat("new") >= len(ARTICLES)
-
-    def test_nothing_is_left_of_an_answer_that_never_comes(self, site, tmp_path):
-        """A host that cannot be reached any more: its pages pass."""
-        settings = ON | {"DOWNLOADER_MIDDLEWARES": {f"{__name__}.BrokenMiddleware": 100}}
-        crawl = Crawl(requests(site), settings, arguments={"at_once": True})
-        [result] = run(tmp_path, crawl)
-        assert (result.stat("probes/failed"), result.stat("new")) == (1, len(ARTICLES))
-        assert not result.lines("Traceback")
 
     def test_without_the_setting_nothing_is_asked(self, site, tmp_path):
         site.missing = Answer(SORRY.encode(), 200, HTML)

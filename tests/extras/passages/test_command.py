@@ -3,7 +3,6 @@
 import gzip
 import json
 import re
-import sys
 
 import pytest
 
@@ -163,11 +162,3 @@ def test_every_help_explains(run, arguments):
         assert "{program}" not in ran.out
     # No line of ours is cut or wrapped at odd places.
     assert max(map(len, ran.out.splitlines())) <= 100
-
-
-def test_a_terminal_sees_how_far_it_is(filled, folder, run, monkeypatch):
-    name = written(folder, f"{NOTICE} {CHINESE}")
-    # A bar is drawn on a terminal, and taken away again.
-    monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
-    monkeypatch.setattr("scrapy_simhash.commands._output._PROGRESS_AFTER_S", 0)
-    assert "0 documents [" in run("passages", "add", name).err

@@ -186,15 +186,6 @@ def test_rules_are_bounded():
     assert len(crawl.rules.site("example.com").rules) <= MAX_RULES
 
 
-@pytest.mark.parametrize(
-    "url", ["", "about:blank", "http://[1", "http://a/" + 3000 * "x", "\ud800"]
-)
-def test_a_strange_url_teaches_nothing(url):
-    rules = UrlRules()
-    assert rules.handled(url, "content", "\ud800") == 0
-    assert rules.equal(url) is None
-
-
 def learned(sids):
     crawl = Crawl(without_sid)
     crawl.ask(*topics(0, 30, *sids))

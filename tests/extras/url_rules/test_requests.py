@@ -174,16 +174,6 @@ def test_a_copy_of_a_page_under_way_teaches_once_that_is_confirmed(copy_first):
     assert crawl.counts["spared"] + crawl.counts["postponed"] > 10
 
 
-def test_pages_that_fail_teach_nothing():
-    crawl = Crawl()
-    for number in range(40):
-        for sid in "ab":
-            request = crawl.request(f"/topic?t={number}&sid={sid}")
-            page = crawl.done(request, observation=None)
-            crawl.rules.finished(page, confirmed=False)
-    assert crawl.counts == {}
-
-
 def test_a_successor_of_its_representative_has_its_content(crawl):
     """With SIMHASH_PREFER_CANONICAL, later copies are near-duplicates of the canonical page."""
     before = crawl.counts["contradicted"]
@@ -248,19 +238,3 @@ def test_a_calendar_is_left():
     assert 900 < len(crawl.scheduled) < 1000
     assert last.url not in {request.url for request in crawl.scheduled}
     assert crawl.counts["requested_after_all"] == len(crawl.scheduled)
-
-
-def test_learn_requests_nothing_twice():
-    """A URL in a trap is requested, so a link to it from elsewhere is left to Scrapy's filter."""
-    crawl = Crawl(mode="learn")
-    request = crawl.request("/calendar?month=0")
-    for month in range(1, 200):
-        page = crawl.done(request, similar_to=f"{SITE}/calendar?month=9999", similarity=0.97)
-        request = Request(f"{SITE}/calendar?month={month}")
-        crawl.rules.found(page, request)
-        crawl.rules.scheduled(request)
-        assert crawl.rules.process_request(request) is None
-    assert crawl.counts["would_spare"] > 100
-    link = Request(request.url)
-    crawl.rules.found(crawl.done(Request(f"{SITE}/news")), link)
-    assert not link.dont_filter

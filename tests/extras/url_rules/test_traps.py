@@ -7,7 +7,6 @@ import pytest
 from scrapy_simhash.extras.url_rules.traps import (
     MIN_BARREN,
     MIN_BARREN_IN_FOLDER,
-    MIN_CHAIN,
     Traps,
     chain_after,
     is_barren,
@@ -45,23 +44,6 @@ def follow(traps, verdict_of, months):
 
 def empty(number):
     return similar(month(number), month(0))
-
-
-def test_a_calendar_without_end_is_sampled():
-    asked = follow(Traps(random.Random(1)), empty, 5000)
-    assert MIN_BARREN <= len(asked) <= MIN_BARREN + 2 * MIN_CHAIN + 0.02 * 5000
-
-
-def test_a_month_with_content_ends_the_trap():
-    traps = Traps(random.Random(1))
-    follow(traps, empty, 2000)
-    assert any(traps.spares(month(n), 99) for n in range(100))
-    assert traps.has(month(3000))
-    assert not traps.judged(empty(3001), 99)
-    assert traps.judged(new(month(3000)), 99)
-    assert not traps.has(month(3000))
-    assert not any(traps.spares(month(n), 99) for n in range(100))
-    assert not traps.judged(new(month(3000)), 99)
 
 
 @pytest.mark.parametrize(
