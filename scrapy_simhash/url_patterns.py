@@ -95,6 +95,15 @@ class PatternCounts:
             largest = sorted(self._counts.values(), key=lambda count: -count.pages)
             self._counts = {count.pattern: count for count in largest[: self._max_patterns]}
 
+    def take_back(self, key: str) -> None:
+        """Take back that a page was counted as a dropped copy."""
+        pattern = url_pattern(key)
+        count = self._counts.get(pattern)
+        if count is not None and count.dropped:
+            self._counts[pattern] = count._replace(
+                pages=count.pages - 1, copies=count.copies - 1, dropped=count.dropped - 1
+            )
+
     def with_copies(self) -> Sequence[PatternCount]:
         """Return the patterns of at least 20 pages of which a third are copies, those with the most
         dropped copies first.

@@ -40,6 +40,17 @@ def test_a_pattern_with_many_copies_is_found():
     assert url_pattern(found.example) == PATTERN
 
 
+def test_a_page_that_is_judged_again_counts_once():
+    counts = counted(88, 41, dropped=30)
+    for number in (1, 2):
+        counts.take_back(SHOP.format(number))
+    counts.add(SHOP.format(1), SHOP.format(0), dropped=True)
+    counts.add(SHOP.format(2))
+    counts.take_back("https://elsewhere.test/")
+    [found] = counts.with_copies()
+    assert found[:4] == (PATTERN, 88, 40, 29)
+
+
 @pytest.mark.parametrize(
     ("pages", "copies", "is_found"),
     [

@@ -107,6 +107,7 @@ class Judging:
             self._observe_again,
             schedule,
             rules,
+            take_back=lambda copy: stats.take_back(copy.key, copy.representative),
             meta_key=META_KEY if is_for_pages else ITEM_META_KEY,
             max_answered=MAX_HELD if is_for_pages else 0,
         )

@@ -78,6 +78,7 @@ class DroppedCopy:
 
     :param request: repeats the page, or the page of the item.
     :param called: its callback has run, and only a part of the output was dropped.
+    :param representative: key of the page that it was counted as a copy of.
     """
 
     key: str
@@ -85,11 +86,19 @@ class DroppedCopy:
     evidence: Evidence
     request: Request
     called: bool = False
+    representative: str | None = None
 
     @classmethod
     def of(cls, observation: Observation, request: Request, *, called: bool = False) -> Self:
         """Return the copy that was observed."""
-        return cls(observation.key, observation.fingerprint, observation.evidence, request, called)
+        return cls(
+            observation.key,
+            observation.fingerprint,
+            observation.evidence,
+            request,
+            called,
+            observation.representative,
+        )
 
 
 class _CopiesByPage:
@@ -162,6 +171,7 @@ class Retries:
         if the index fails.
     :param schedule: schedules a request.
     :param rules: conditions for a page to be a copy.
+    :param take_back: called with a copy that was counted as dropped, and has arrived again.
     :param meta_key: marks the requests that this object schedules.
     :param max_held: upper limit for copies that are held or requested; see `full`. As many more are
         remembered as unanswered; further ones are forgotten.
@@ -175,6 +185,7 @@ class Retries:
         schedule: Callable[[Request], None],
         rules: Rules,
         *,
+        take_back: Callable[[DroppedCopy], None] = lambda _: None,
         meta_key: str = META_KEY,
         max_held: int = MAX_HELD,
         max_answered: int = MAX_HELD,
@@ -182,6 +193,7 @@ class Retries:
         self._observe = observe
         self._schedule = schedule
         self._rules = rules
+        self._take_back = take_back
         self._meta_key = meta_key
         self._max_held = max_held
         self._max_answered = max_answered
@@ -311,6 +323,8 @@ class Retries:
         token = request.meta.pop(self._meta_key, None)
         copy = self._requested.pop(token, None)
         if copy is not None:
+            if not copy.called:
+                self._take_back(copy)
             is_changed = page is not None and not self._rules.same_text(copy, page)
             self.look_again(self._held.take(copy.key), all_at_once=is_changed)
         return token is not None

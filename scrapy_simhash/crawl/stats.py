@@ -88,6 +88,15 @@ class CrawlStats:
             self.count("dropped")
         self.count(f"{outcome}/{verdict.kind.replace('-', '_')}")
 
+    def take_back(self, key: str, representative: str | None) -> None:
+        """Count a dropped page no more by its URL pattern and cluster, because it is judged again.
+
+        The stats count verdicts, so they have both.
+        """
+        self.patterns.take_back(key)
+        if representative is not None:
+            self.copies -= Counter([representative])
+
     def count_kept(self, verdict: Verdict, reason: str) -> None:
         """Count a page that passes although its content was seen, and the reason (`KeptReason`)."""
         self.count(f"kept/{reason}")
