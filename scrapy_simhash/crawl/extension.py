@@ -78,7 +78,8 @@ class SimhashExtension:
         self.arguments = Arguments(settings.ignore_arguments, crawler)
         self.foreign_values = ForeignValues(self.arguments)
         self.identity = Identity(crawler.request_fingerprinter.fingerprint, settings.scope)
-        self.following = Following(self.arguments)
+        self._starts = CrawlStarts(crawler.settings)
+        self.following = Following(self.arguments, resumed=self._starts.is_resumed)
         self.asking_again = AskingAgain(crawler.signals, self.identity, self.following)
         self.fingerprinter = fingerprinter = Fingerprinter(settings)
         parts: dict[str, Any] = {
@@ -103,7 +104,6 @@ class SimhashExtension:
         """Page → its fingerprint, and what a handler of `signals.page_fingerprinted` gave."""
         self._waits = False  # we keep an idle crawl open
         self.has_output_middleware = False
-        self._starts = CrawlStarts(crawler.settings)
         self._syncer = Syncer()
 
     @classmethod

@@ -56,14 +56,16 @@ class _Given(NamedTuple):
     handed_on: Collection[bytes]
 
 
-_UNKNOWN = _Given(0, leads_on=False, is_barren=False, pieces=(), handed_on=())
-
-
 class Following:
-    """The requests that the callbacks of the last 20,000 pages of one crawl gave."""
+    """The requests that the callbacks of the last 20,000 pages of one crawl gave.
 
-    def __init__(self, arguments: Arguments) -> None:
+    :param resumed: the crawl goes on after a pause. It has forgotten what earlier pages gave, so
+        they speak for no links.
+    """
+
+    def __init__(self, arguments: Arguments, *, resumed: bool = False) -> None:
         self._arguments = arguments
+        self._unknown = _Given(0, leads_on=resumed, is_barren=resumed, pieces=(), handed_on=())
         self._given: LocalCache[str, _Given] = LocalCache(_REMEMBERED_PAGES)
         # Keys of pages whose items were turned into requests.
         self._by_items: LocalCache[str, None] = LocalCache(_REMEMBERED_PAGES)
@@ -74,17 +76,20 @@ class Following:
         :param said: what the page says.
         """
         page.requests += 1
-        name = self._arguments.callback_name
-        is_own = name(request) == name(page.request)
+        is_own = self._is_own(page, request)
         page.own_requests += is_own
         if len(page.pieces) < _MAX_PIECES:
             page.pieces.update(map(hash, self._pieces(request)))
         if page.requests <= MAX_REQUESTS and not is_own and self._arguments.repeat(said, request):
             page.handed_on.add(self._arguments.hash(request))
 
+    def _is_own(self, page: PageState, request: Request) -> bool:
+        name = self._arguments.callback_name
+        return name(request) == name(page.request)
+
     def leads_on(self, key: str) -> bool:
         """Return True if the callback of a page has led on, see `PageState.leads_on`."""
-        return self._given.get(key, _UNKNOWN).leads_on
+        return self._given.get(key, self._unknown).leads_on
 
     def items_lead_on(self, key: str) -> None:
         """Record that an item of a page was turned into a request."""
@@ -96,7 +101,7 @@ class Following:
 
     def is_barren(self, key: str) -> bool:
         """Return True if the callback of a page has given nothing."""
-        return self._given.get(key, _UNKNOWN).is_barren
+        return self._given.get(key, self._unknown).is_barren
 
     def ended(self, page: PageState) -> None:
         """Record that the callback of a page gives no more."""
@@ -116,12 +121,14 @@ class Following:
         if page.may_follow or not requests:
             return requests
         representative = (page.verdict and page.verdict.representative) or page.key
-        given = self._given.get(representative, _UNKNOWN._replace(requests=page.requests))
+        given = self._given.get(representative, self._unknown._replace(requests=page.requests))
         passing: Sequence[Request] = ()
         if page.may_lead_on and min(page.requests, given.requests) <= MAX_REQUESTS:
             passing = requests
         elif page.may_lead_on and given.pieces:
             passing = self._new(requests, set(given.pieces), page)
+        elif page.may_lead_on and page.own_requests <= MAX_REQUESTS:
+            passing = [one for one in requests if self._is_own(page, one)]
         if given.handed_on:
             hash_of = self._arguments.hash
             passing = [one for one in passing if hash_of(one) not in given.handed_on]

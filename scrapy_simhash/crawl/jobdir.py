@@ -29,6 +29,11 @@ class CrawlStarts:
         self._path = None if directory is None else Path(directory, FILE_NAME)
         self._starts = {} if self._path is None else _read_starts(self._path)
 
+    @property
+    def is_resumed(self) -> bool:
+        """Return True if this crawl goes on after a pause."""
+        return bool(self._starts)
+
     def crawl_start(self, location: str) -> int | None:
         """Return this crawl's first sequence number in an index; None if it is unknown."""
         return self._starts.get(location)

@@ -114,8 +114,15 @@ def test_one_or_two_requests_pass(following):
     assert len(give(following, page("d", "c"), other, own, other)) == 3
 
 
-def test_nothing_passes_if_it_is_unknown_what_the_representative_gave(following):
+def test_few_requests_pass_if_it_is_unknown_what_the_representative_gave(following):
     assert passing(following, page("b", "a"), "0", "1", "2") == []
+    given = [request(path="1"), request(other, "2"), request(other, "3")]
+    assert give(following, page("b", "a"), *given) == given[:1]
+    assert not following.leads_on("a")
+    assert not following.is_barren("a")
+    resumed = Following(Arguments(), resumed=True)
+    assert resumed.leads_on("a")
+    assert resumed.is_barren("a")
     give(following, page("c"), own, own, own)
     assert passing(following, page("d", "c", may_lead_on=False), "7", "8", "9") == []
     assert passing(following, page("d", "c", may_follow=True), "0", "1", "2") == ["0", "1", "2"]
