@@ -76,10 +76,11 @@ class SimhashExtension:
         self.stats = CrawlStats(stats, "simhash")
         self.errors = ErrorLog(crawler, self.stats)
         self.arguments = Arguments(settings.ignore_arguments, crawler)
-        self.foreign_values = ForeignValues(self.arguments)
         self.identity = Identity(crawler.request_fingerprinter.fingerprint, settings.scope)
         self._starts = CrawlStarts(crawler.settings)
-        self.following = Following(self.arguments, resumed=self._starts.is_resumed)
+        is_resumed = self._starts.is_resumed
+        self.following = Following(self.arguments, resumed=is_resumed)
+        self.foreign_values = ForeignValues(self.arguments, resumed=is_resumed)
         self.asking_again = AskingAgain(crawler.signals, self.identity, self.following)
         self.fingerprinter = fingerprinter = Fingerprinter(settings)
         parts: dict[str, Any] = {

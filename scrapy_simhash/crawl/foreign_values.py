@@ -54,10 +54,14 @@ _URL_OF_FILE = re.compile(rf"[^\s?#]+\.({'|'.join(IGNORED_EXTENSIONS)})([?#]\S*)
 
 
 class ForeignValues:
-    """The pages of one crawl whose items have foreign words, and the callbacks that are trusted."""
+    """The pages of one crawl whose items have foreign words, and the callbacks that are trusted.
 
-    def __init__(self, arguments: Arguments) -> None:
+    :param resumed: the crawl goes on after a pause. It has forgotten which earlier pages these are.
+    """
+
+    def __init__(self, arguments: Arguments, *, resumed: bool = False) -> None:
         self._arguments = arguments
+        self._resumed = resumed
         # Key of a page whose items have foreign words → all words of its items.
         self._words: LocalCache[str, set[str]] = LocalCache(_REMEMBERED_PAGES)
         # Callback → its points.
@@ -84,7 +88,7 @@ class ForeignValues:
         :param request: of the page, or of a copy with the same callback.
         """
         callback = self._arguments.callback_name(request)
-        return key in self._words and self._points[callback] < _TRUSTED
+        return (self._resumed or key in self._words) and self._points[callback] < _TRUSTED
 
     def differs(self, page: PageState, response: Response, item: Any) -> bool:
         """Return True if an item of a copy has foreign words that the representative's lack."""

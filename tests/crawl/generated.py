@@ -14,6 +14,7 @@ import random
 import sys
 import tempfile
 import time
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -52,6 +53,8 @@ def settings_of(shape: str, seed: int) -> dict[str, Any]:
         settings["SIMHASH_FOLLOW"] = True
     if chosen.random() < 0.15:
         settings["SIMHASH_ITEM_TAGS"] = {}
+    if chosen.random() < 0.3 and SHAPES[shape].pauses:
+        settings |= {"CLOSESPIDER_PAGECOUNT": 5, "CONCURRENT_REQUESTS": 1}
     return settings | SHAPES[shape].settings_of_shape
 
 
@@ -59,16 +62,30 @@ async def crawl(
     process: Any, shape: str, seed: int, directory: Path, *, on: bool
 ) -> dict[str, Any]:
     """Run a crawl; return its contents, its stats, and whether it hung."""
-    crawler = Crawler(
-        SHAPES[shape],
-        Settings(
-            _SETTINGS
-            | settings_of(shape, seed)
-            | {"SIMHASH_ENABLED": on, "SIMHASH_DIR": str(directory)}
-            | index_settings(directory)
-        ),
+    settings = (
+        _SETTINGS
+        | settings_of(shape, seed)
+        | {"SIMHASH_ENABLED": on, "SIMHASH_DIR": str(directory)}
+        | index_settings(directory)
     )
     contents: set[str] = set()
+    if settings["CLOSESPIDER_PAGECOUNT"] == _SETTINGS["CLOSESPIDER_PAGECOUNT"]:
+        return await crawl_once(process, shape, seed, settings, contents)
+    parts = []
+    settings["JOBDIR"] = str(directory / "job")
+    while not parts or parts[-1]["stats"]["finish_reason"] == "closespider_pagecount":
+        parts.append(await crawl_once(process, shape, seed, settings, contents))
+    stats: Counter[str] = Counter()
+    for part in parts:
+        stats.update({key: value for key, value in part["stats"].items() if type(value) is int})
+    return parts[-1] | {"stats": {**stats, "finish_reason": "finished"}}
+
+
+async def crawl_once(
+    process: Any, shape: str, seed: int, settings: dict[str, Any], contents: set[str]
+) -> dict[str, Any]:
+    """Run a crawl, or a part of it until the next pause. Add its contents to `contents`."""
+    crawler = Crawler(SHAPES[shape], Settings(settings))
 
     def note(item: Any) -> None:
         contents.add(item["content"])

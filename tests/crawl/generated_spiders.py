@@ -94,6 +94,8 @@ class GeneratedSpider(Spider):
     ways: ClassVar[tuple[str, ...]] = ("",)
     follows = True
     """The shape is also crawled with SIMHASH_FOLLOW."""
+    pauses = False
+    """The shape is also crawled in parts, with JOBDIR: its spider keeps nothing in attributes."""
 
     def __init_subclass__(cls) -> None:
         if not cls.__name__.startswith("_"):
@@ -174,6 +176,8 @@ def number_in(path: str) -> int:
 
 class Plain(GeneratedSpider):
     """Documents and copies, and nothing else."""
+
+    pauses = True
 
 
 class Carried(GeneratedSpider):
@@ -644,6 +648,8 @@ class FollowRule(_BaseVersions, CrawlSpider):
 class Dispatch(_BaseVersions):
     """One callback, which gives items only for some URLs."""
 
+    pauses = True
+
     def parse(self, response: Response) -> Any:
         for a in response.css("a.d"):
             yield response.follow(a, self.parse)
@@ -667,6 +673,8 @@ class Validated(_BaseVersions):
 
 class Landing(_BaseVersions):
     """The callback recognizes the other versions, and gives nothing for them."""
+
+    pauses = True
 
     def parse_document(self, response: Response) -> Any:
         if "/amp/" in response.url:
@@ -834,6 +842,8 @@ class LedByItems(Chained):
 class Listed(GeneratedSpider):
     """Lists with one text, some of which repeat the one before; one callback sees all pages."""
 
+    pauses = True
+
     ways = ("lists", "doors")
 
     def answer(self, path: str, request: Request, count: int) -> Any:
@@ -858,6 +868,8 @@ class Listed(GeneratedSpider):
 
 class Gated(GeneratedSpider):
     """A page before each document is the same for all: one that asks, or one that tells to wait."""
+
+    pauses = True
 
     ways = ("ask", "other callback", "constant", "poll")
 
@@ -889,6 +901,8 @@ class Gated(GeneratedSpider):
 
 class Pictured(GeneratedSpider):
     """Pages with the text of a licence, which differ in nothing but a picture."""
+
+    pauses = True
 
     def document(self, number: int, more: str = "") -> str:
         return page("Picture", prose("licence"), f'<img src="/pictures/{number}.jpg">')

@@ -103,6 +103,15 @@ def test_a_callback_is_trusted_after_three_copies_with_the_same_words(crawl):
     assert not crawl.gave({"source": "elsewhere"})
 
 
+def test_a_resumed_crawl_looks_at_the_items_of_copies_of_earlier_pages(crawl):
+    crawl.values = ForeignValues(Arguments(), resumed=True)
+    earlier = "https://x.test/earlier"
+    assert crawl.values.has_foreign(earlier, Request(earlier))
+    assert crawl.differs(earlier, {"name": "Tide mill"})
+    for _ in range(20):
+        assert not crawl.differs(earlier, {"title": "reviews"})
+
+
 def test_a_callback_is_trusted_after_twenty_items_without_foreign_words(crawl):
     for _ in range(20):
         assert not crawl.gave({"title": "reviews"})
