@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import os
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+from crawl_lib.processes import memory_bytes
 
 from index_lib import contestants
 from index_lib.stream import Page, fingerprints, stream
@@ -113,25 +115,9 @@ def measured(contestant: Contestant, pages: list[Page], limit_s: float) -> dict[
         "p99_us": float(np.percentile(times_us, 99)),
         "recall": {d: hit / all_ for d, (hit, all_) in found.items() if all_},
         "wrong": wrong,
-        **memory(),
+        "rss_bytes": memory_bytes(os.getpid()),
+        "anonymous_bytes": memory_bytes(os.getpid(), "RssAnon"),
         "written_bytes": written_bytes(),
-    }
-
-
-def memory() -> dict[str, int]:
-    """Resident set, its peak, and that part of it which is no mapped file; 0 if unknown."""
-    try:
-        with Path("/proc/self/status").open(encoding="ascii") as status:
-            fields = dict(line.split(":", 1) for line in status)
-    except OSError:
-        return {"rss_bytes": 0, "peak_rss_bytes": 0, "anonymous_bytes": 0}
-    return {
-        name: 1024 * int(fields[field].split()[0])
-        for name, field in (
-            ("rss_bytes", "VmRSS"),
-            ("peak_rss_bytes", "VmHWM"),
-            ("anonymous_bytes", "RssAnon"),
-        )
     }
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from scrapy_simhash.documents.escaping import printable
+from scrapy_simhash.documents.escaping import nearness, printable
 
 
 @pytest.mark.parametrize(
@@ -19,3 +19,8 @@ from scrapy_simhash.documents.escaping import printable
 def test_what_is_shown(text, shown):
     assert printable(text) == shown
     assert printable(text).isprintable()
+
+
+def test_a_similarity_is_rounded_down():
+    assert nearness(3, 0.999) == "distance 3, similarity 99 %"
+    assert nearness(3, 0.29) == "distance 3, similarity 29 %"

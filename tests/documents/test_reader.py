@@ -129,20 +129,6 @@ def test_one_json_value_of_many_lines(write):
     }
 
 
-@pytest.mark.parametrize(
-    ("name", "content"),
-    [
-        ("a.txt", TEXT),
-        ("a", TEXT),
-        ("a.jsonl.gz", lines({"text": TEXT})),
-        ("a.html.gz", f"<p>{TEXT}</p>"),
-    ],
-)
-def test_gzip(write, name, content):
-    (found,) = read(write(name, gzip.compress(content.encode())))
-    assert found.main_text() == TEXT
-
-
 def test_folders_are_walked_in_order_without_what_is_hidden(write, tmp_path):
     for name in (
         "b/2.txt",
