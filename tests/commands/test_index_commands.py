@@ -1,7 +1,6 @@
 """Commands on an index, that of the demo's crawl: what they show, and what they change."""
 
 import json
-import re
 import shutil
 
 import pytest
@@ -34,15 +33,6 @@ def test_stats(run, ran_json, index):
     assert sizes == sorted(sizes, reverse=True)
     assert sum(host["near_duplicates"] for host in found["hosts"]) == found["near_duplicates"]
     assert found["hosts"][0]["host"].startswith("127.0.0.1:")
-    ran = run("index", "stats", "--top", "4")
-    assert (ran.code, ran.err) == (0, "")
-    assert f"representatives  {found['representatives']}\n" in ran.out
-    assert f"near_duplicates  {found['near_duplicates']}\n" in ran.out
-    shown = re.findall(r"^  (\d+) +(\d+)$", ran.out, re.MULTILINE)
-    assert {distance: int(count) for distance, count in shown} == found["distances"]
-    for cluster in found["largest_clusters"]:
-        of_it = f"near_duplicates {cluster['near_duplicates']}"
-        assert f"  {cluster['representative']}\n    {of_it}\n" in ran.out
 
 
 def test_a_page_that_is_there(ran_json, run, index, folder):
@@ -72,15 +62,6 @@ def test_a_page_that_is_there(ran_json, run, index, folder):
     assert (found["kind"], found["distance"], found["action"]) == ("unchanged", 0, "keep")
     found = ran_json("index", "query", "--key", key, "page.html")
     assert found["kind"] == "near-duplicate"
-    ran = run("index", "query", "page.html")
-    told = dict(
-        line.split(maxsplit=1) for line in ran.out.splitlines() if line[0] != " " and " " in line
-    )
-    assert (told["kind"], told["representative"]) == ("near-duplicate", "https://a.example/mine")
-    assert (told["distance"], told["similarity"], told["action"]) == ("0", "1.000", "drop")
-    assert (told["match_count"], told["copy_count"]) == ("1", "1")
-    assert "matches\n  https://a.example/mine\n    distance 0, similarity 1.000, " in ran.out
-    assert "reason a copy: 100 % similar (copies: 60 %), distance 0 (k = 52)" in ran.out
     with open_index(index) as opened:
         assert len(opened) == before
     assert len(list(near_duplicate_records(index))) == len({*near_keys(index)})
@@ -115,9 +96,6 @@ def test_a_page_that_is_similar(ran_json, run, index, folder):
     (match,) = found["matches"]
     assert not match["confirmed"]
     assert match["reason"].startswith("no copy, because their names differ: ")
-    ran = run(*there)
-    assert "\nsimilar_to       https://a.example/mine\n" in ran.out
-    assert "confirmed no, name Boats, reason no copy, because their names differ: " in ran.out
     # On another site, names say nothing.
     found = ran_json("index", "query", "--key", "https://b.example/", "page.html")
     assert found["kind"] == "near-duplicate"
@@ -140,24 +118,16 @@ def test_pages_that_are_not_there(ran_json, run, index, folder):
     (folder / "short.html").write_text("<p>Too short.")
     found = ran_json("index", "query", "short.html")
     assert (found["kind"], found["skipped"], found["action"]) == ("skipped", "few_tokens", "keep")
-    ran = run("index", "query", "short.html")
-    assert "\nskipped          few_tokens\n" in ran.out
     assert run("index", "query", "-s", "SIMHASH_MAX_DISTANCE=256", "new.html").code == 1
 
 
 def test_explain(ran_json, run, index):
     line = next(iter(near_duplicate_records(index)))
     found = ran_json("index", "query", "--stored", line["key"])
-    assert [one["representative"] for one in found["near_duplicates"]] == [line["representative"]]
-    shown = run("index", "query", "--stored", line["key"]).out
-    assert shown.startswith(f"key  {line['key']}\n")
-    assert f"representative {line['representative']}, distance {line['distance']}, " in shown
-    assert "action dropped, " in shown
+    [copy] = found["near_duplicates"]
+    assert (copy["representative"], copy["action"]) == (line["representative"], "dropped")
     found = ran_json("index", "query", "--stored", line["representative"])
     assert line["key"] in [one["key"] for one in found["copies"]]
-    shown = run("index", "query", "--stored", line["representative"]).out
-    assert "  first_seen_s  20" in shown
-    assert f"  {line['key']}\n" in shown
     nowhere = ("index", "query", "--stored", "https://nowhere.example/")
     assert ran_json(*nowhere, code=1)["entry"] is None
 
