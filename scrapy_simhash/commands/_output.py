@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 # Shorter commands show no progress bar.
 _PROGRESS_AFTER_S = 0.5
+_SHORT = 60  # characters of a value that shares a line
 
 
 def show(line: str = "") -> None:
@@ -48,31 +49,38 @@ def lines_of(values: Mapping[Any, Any], indent: str = "") -> Iterator[str]:
     """Yield a line for each value that is not empty. What a value contains is indented.
 
     Of an object in a list, the first value has a line, and other short values share the next one.
+    Empty lists, and zeros in objects, are left out.
     """
     shown = {str(name): value for name, value in values.items() if not _is_empty(value)}
-    short = [name for name, value in shown.items() if _is_short(value)]
-    width = max(map(len, short), default=0)
+    if indent:
+        shown = {name: value for name, value in shown.items() if value != 0}
+    single = [name for name, value in shown.items() if _is_single(value)]
+    width = max(map(len, single), default=0)
     for name, value in shown.items():
-        if name in short:
+        if name in single:
             yield f"{indent}{name:<{width}}  {_words(name, value)}"
-            continue
-        yield f"{indent}{name}"
-        if isinstance(value, dict):
-            yield from lines_of(value, f"{indent}  ")
-            continue
-        for one in value:
-            first, *others = one.items() if isinstance(one, dict) else [("", one)]
-            yield f"{indent}  {_words(*first)}"
-            facts = [f"{name} {_words(name, fact)}" for name, fact in others if _is_short(fact)]
-            if facts:
-                yield f"{indent}    {', '.join(facts)}"
+        elif isinstance(value, dict):
+            yield from (f"{indent}{name}", *lines_of(value, f"{indent}  "))
+        else:
+            yield f"{indent}{name}"
+            for one in value:
+                yield from _lines_of_item(one, f"{indent}  ")
+
+
+def _lines_of_item(item: Any, indent: str) -> Iterator[str]:
+    first, *others = item.items() if isinstance(item, dict) else [("", item)]
+    yield f"{indent}{_words(*first)}"
+    facts = [f"{name} {_words(name, value)}" for name, value in others if _is_single(value)]
+    if short := [fact for fact in facts if len(fact) <= _SHORT]:
+        yield f"{indent}  {', '.join(short)}"
+    yield from (f"{indent}  {fact}" for fact in facts if len(fact) > _SHORT)
 
 
 def _is_empty(value: object) -> bool:
     return value is None or value in ("", [], {})
 
 
-def _is_short(value: object) -> bool:
+def _is_single(value: object) -> bool:
     return not (_is_empty(value) or isinstance(value, (dict, list, tuple)))
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from scrapy_simhash.commands._command import Command
 from scrapy_simhash.commands._options import WrongUsage, index_location, location_of, point_in_time
-from scrapy_simhash.commands._output import note, progress, show_result, shown_time
+from scrapy_simhash.commands._output import progress, show, show_result, shown_time
 from scrapy_simhash.commands._settings import (
     FINGERPRINT_OPTIONS,
     page_scope,
@@ -41,11 +41,11 @@ def _check(options: argparse.Namespace) -> int:
     with progress("entries") as on_progress:
         report = check(where, on_progress=on_progress)
     show_result(options, {"index": str(where), **asdict(report)})
-    if report.problems and not options.json:
+    if not options.json:
         advice = "copy the directory, and add --repair"
         if not isinstance(where, Path):
             advice = "export the index, and import it under another name"
-        note(f"problems found: {advice}")
+        show(f"problems found: {advice}" if report.problems else "no problems found")
     return 1 if report.problems else 0
 
 
