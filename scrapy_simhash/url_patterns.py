@@ -13,6 +13,8 @@ if TYPE_CHECKING:
 MIN_PAGES = 20
 MIN_SHARE = 1 / 3
 _MAX_PATTERNS = 5_000
+_DIGIT = re.compile(r"\d")
+_ENDING = re.compile(r"[A-Za-z]\w{0,4}")
 
 
 def url_pattern(key: str) -> str:
@@ -30,13 +32,16 @@ def url_pattern(key: str) -> str:
     if not host:
         return key
     *folders, last = parts.path.split("/")
-    folders = ["*" if re.search(r"\d", folder) else folder for folder in folders]
+    folders = ["*" if _DIGIT.search(folder) else folder for folder in folders]
     if last:
         _, dot, ending = last.rpartition(".")
-        last = f"*.{ending}" if dot and re.fullmatch(r"[A-Za-z]\w{0,4}", ending) else "*"
+        last = f"*.{ending}" if dot and _ENDING.fullmatch(ending) else "*"
+    pattern = f"{host}{'/'.join([*folders, last])}"
+    if not parts.query:
+        return pattern
     names = sorted({name for name, _ in parse_qsl(parts.query, keep_blank_values=True)})
     query = "&".join(f"{name}=*" for name in names)
-    return f"{host}{'/'.join([*folders, last])}" + (f"?{query}" if query else "")
+    return f"{pattern}?{query}" if query else pattern
 
 
 class PatternCount(NamedTuple):
