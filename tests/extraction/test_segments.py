@@ -64,6 +64,11 @@ class TestAnyLines:
             assert len(found) == len(outside), "all lines outside chrome are taken"
 
 
+def test_text_between_the_heading_and_the_content_is_kept():
+    page = [line(2, "Boats", heading=True), line(3, "by Ada"), *2 * NAVIGATION, *2 * [line(80)]]
+    assert content_lines(page) == [*page[:2], *page[-2:]]
+
+
 class TestSteps:
     """If the best run has too few words, more of the page is content."""
 

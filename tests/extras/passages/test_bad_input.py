@@ -46,12 +46,6 @@ def test_one_character(filled, folder, run):
     assert "added      1 document with 0 passages" in run("passages", "add", name).out
 
 
-def test_a_long_document_is_left_out(run, folder):
-    ran = run("passages", "add", "-s", "SIMHASH_MAX_BYTES=10", written(folder, FERRY))
-    assert ran.code == 1
-    assert "longer than 10 bytes" in ran.err
-
-
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
@@ -133,12 +127,3 @@ def test_an_index_that_another_process_holds(filled, folder, run):
     assert ran.code == 1
     assert re.fullmatch(r"error: index .*\n", ran.err)
     assert run("passages", "check", "docs/ferry.txt").code == 0
-
-
-def test_what_was_skipped_is_in_the_json(run, folder):
-    (folder / "broken.jsonl").write_text('{"text": "A whole sentence stands here."}\n{\n')
-    ran = run("passages", "add", "--json", "broken.jsonl")
-    assert ran.code == 0
-    summary = json.loads(ran.out)
-    assert (summary["new"], sum(summary["skipped"].values())) == (1, 1)
-    assert all(isinstance(reason, str) for reason in summary["skipped"])

@@ -45,15 +45,20 @@ def test_ctrl_c_while_it_is_imported(monkeypatch):
     assert ended.value.code == 130
 
 
-def test_ctrl_c_keeps_what_was_added(folder, many, run):
+def started(folder, many):
+    """Return a process that adds documents; the first ones are on the disk."""
     process = start(*MODULE, "passages", "add", "--index", "i", many, in_folder=folder)
     deadline = time.monotonic() + DEADLINE_S
     log = folder / "i" / "documents"
-    # The first documents are on the disk.
     while not any(path.stat().st_size > 20_000 for path in log.glob("*.log")):
         assert process.poll() is None, process.stderr.read()
         assert time.monotonic() < deadline
         time.sleep(0.005)
+    return process
+
+
+def test_ctrl_c_keeps_what_was_added(folder, many, run):
+    process = started(folder, many)
     process.send_signal(signal.SIGINT)
     ran = finish(process)
     assert (ran.code, ran.out) == (130, "")
@@ -144,12 +149,7 @@ def test_a_bar_is_for_terminals(folder, many):
 
 
 def test_a_process_that_is_killed_leaves_an_index_that_opens(folder, many):
-    process = start(*MODULE, "passages", "add", "--index", "i", many, in_folder=folder)
-    deadline = time.monotonic() + DEADLINE_S
-    log = folder / "i" / "documents"
-    while not any(path.stat().st_size > 20_000 for path in log.glob("*.log")):
-        assert time.monotonic() < deadline
-        time.sleep(0.005)
+    process = started(folder, many)
     process.kill()
     assert finish(process).code == -signal.SIGKILL
     with open_passages("i", create=False) as index:

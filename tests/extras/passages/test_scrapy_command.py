@@ -1,6 +1,5 @@
 """``scrapy simhash``: Scrapy's options and settings, in a project and outside, and its downloads."""
 
-import json
 import signal
 import socket
 
@@ -66,23 +65,6 @@ def test_inside_a_project(run_process, project):
         1,
         "error: SIMHASH_PASSAGES = 7: must be True, False, or the path of a directory\n",
     )
-
-
-@pytest.mark.parametrize(
-    "command",
-    [
-        pytest.param(SCRAPY, id="scrapy"),
-        pytest.param(MODULE, id="module", marks=pytest.mark.thorough),
-    ],
-)
-def test_a_page_is_fetched(run_process, folder, site, command):
-    written(folder, NOTICE, "notice.txt")
-    assert run_process(*command, "passages", "add", "notice.txt").code == 0
-    address = site.put("/page", PAGE)
-    ran = run_process(*command, "passages", "check", "--json", address)
-    assert (ran.code, ran.err) == (0, "")
-    report = json.loads(ran.out)
-    assert (report["document"], report["known_share"]) == (address, 1)
 
 
 @pytest.mark.thorough
