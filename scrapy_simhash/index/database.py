@@ -12,7 +12,7 @@ from scrapy_simhash.errors import IndexClosed, IndexCorrupt, IndexForeign, Index
 from scrapy_simhash.index.tables import FOLDER
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Sequence
     from pathlib import Path
 
     from scrapy_simhash.errors import SimhashError
@@ -50,9 +50,6 @@ class Database(ABC):
     _errors: ClassVar[tuple[type[Exception], ...]]
     """The exceptions to pass to `translated`."""
 
-    _reading: Mapping[str, Any]
-    """Arguments of the driver's `get` that make it verify checksums."""
-
     def __init__(self, location: str, path: Path, remedy: str = "") -> None:
         self.location = location
         self.path = path
@@ -72,11 +69,7 @@ class Database(ABC):
 
     def get(self, key: bytes) -> bytes | None:
         """Return the value of a row; None if there is no such row."""
-        try:
-            value: bytes | None = self._opened().get(key, **self._reading)
-        except self._errors as error:
-            raise self._translated(error) from error
-        return value
+        return self.get_all([key])[0]
 
     def get_all(self, keys: Sequence[bytes]) -> list[bytes | None]:
         """Return the values of rows, in the order of the keys; None for missing rows."""

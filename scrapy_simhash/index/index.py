@@ -135,15 +135,7 @@ class Index:
             all.
         :raises SchemeError: the key is empty or no string, or the fingerprint does not fit.
         """
-        store = self._store
-        with store.lock:
-            self._open()
-            check_page(store.manifest.scheme, key, fingerprint)
-            page = PageToObserve(key, fingerprint, evidence, in_scope)
-            observation, pending = store.observe(page, self.rules)
-            if pending is not None:
-                self._pending[observation.sequence, key] = pending
-            return observation
+        return self.observe_all([PageToObserve(key, fingerprint, evidence, in_scope)])[0]
 
     def observe_all(self, pages: Sequence[PageToObserve]) -> list[Observation]:
         """Observe pages in turn, and return their observations.

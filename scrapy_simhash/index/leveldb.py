@@ -36,8 +36,6 @@ class LevelDB(Database):
     name = "leveldb"
     # plyvel raises RuntimeError for the use of a closed database.
     _errors = (plyvel.Error, RuntimeError)
-
-    _reading = {"verify_checksums": True}  # noqa: RUF012 - as in the base class, never changed
     _has_unsynced_writes = False
 
     def _open(self) -> Any:

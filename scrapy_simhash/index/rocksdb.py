@@ -39,14 +39,13 @@ class RocksDB(Database):
         self._unsynced_write = rocksdict.WriteOptions()
         self._verified_read = rocksdict.ReadOptions()
         self._verified_read.set_verify_checksums(True)
-        self._reading = {"read_opt": self._verified_read}
         super().__init__(location, path, remedy)
 
     def _open(self) -> Any:
         return rocksdict.Rdict(str(self.path), _options())
 
     def _get_all(self, database: Any, keys: Sequence[bytes]) -> list[bytes | None]:
-        values: list[bytes | None] = database.get(list(keys), **self._reading)
+        values: list[bytes | None] = database.get(list(keys), read_opt=self._verified_read)
         return values
 
     def _rows(self, database: Any, start: bytes, stop: bytes) -> Iterator[Row]:

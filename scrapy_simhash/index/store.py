@@ -138,7 +138,7 @@ class Store(RowWriter):
         }
         self._added = []
 
-    def observe(self, page: PageToObserve, rules: CrawlRules) -> Observed:
+    def _observe(self, page: PageToObserve, rules: CrawlRules) -> Observed:
         """Return what a page is, and the pending page that it becomes, or None. Write the line of a
         near-duplicate or similar page to the log.
         """
@@ -162,14 +162,15 @@ class Store(RowWriter):
 
     def observe_all(self, pages: Sequence[PageToObserve], rules: CrawlRules) -> list[Observed]:
         """Observe pages in turn. After an error, none is pending."""
-        self.prefetch(
-            [(one.fingerprint, one.evidence.certainty, rules.mark(one.evidence)) for one in pages],
-            rules.max_distance,
-        )
+        if len(pages) > 1:
+            queries = [
+                (one.fingerprint, one.evidence.certainty, rules.mark(one.evidence)) for one in pages
+            ]
+            self.prefetch(queries, rules.max_distance)
         observed: list[Observed] = []
         try:
             for page in pages:
-                observed.append(self.observe(page, rules))  # noqa: PERF401 - needed on errors
+                observed.append(self._observe(page, rules))  # noqa: PERF401 - needed on errors
         except BaseException:
             self.release([pending for _, pending in observed if pending is not None])
             self.unlog([one.sequence for one, _ in observed if one.similar_to is not None])
@@ -439,47 +440,33 @@ class Store(RowWriter):
 
     def _opened_tables(self) -> Tables:
         """Return the tables, with all entries. Files that don't fit are made again."""
-        why = ""
-        try:
-            tables = self._new_tables()
-        except Unfit as reason:
-            why, tables = str(reason), self._new_tables(empty=True)
-        if not why and not tables.stop and self._state.entries > FEW_ROWS:
-            why = "they are missing"
-        self._tables = tables
-        self._fill(why)
-        if len(tables) > 2 * len(self) + _MAX_USELESS_ROWS:
-            self._tables = self._new_tables(empty=True)
-            self._fill("more than half of their rows are of removed pages")
-        return self._tables
+        folder, why = self._folder, ""
 
-    def _new_tables(self, *, empty: bool = False) -> Tables:
-        """Return the tables in files. :raises Unfit: they must be made again.
+        def opened() -> Tables:
+            made_for, sync = f"{self._state.identity:016x}", self._database.sync
+            return Tables(self.manifest.plan, folder, made_for=made_for, before_visible=sync)
 
-        :param empty: delete the files first.
-        """
-        made_for = f"{self._state.identity:016x}"
-        folder = self._folder
         try:
-            if empty and folder is not None:
+            try:
+                self._tables = opened()
+            except Unfit as reason:
+                why = str(reason)
+            else:
+                if not self._tables.stop and len(self) > FEW_ROWS:
+                    why = "they are missing"
+                elif len(self._tables) > 2 * len(self) + _MAX_USELESS_ROWS:
+                    why = "more than half of their rows are of removed pages"
+            if why and folder is not None:
                 delete_tables(folder)
-        except OSError as error:
-            logger.warning(
-                "simhash: index %s: the files of its tables cannot be deleted (%s): check the "
-                "permissions. The tables stay in memory",
-                self.location,
-                error,
-            )
-            folder = None
-        try:
-            plan, sync = self.manifest.plan, self._database.sync
-            return Tables(plan, folder, made_for=made_for, before_visible=sync)
+                self._tables = opened()
         except OSError as error:
             raise StorageError(
                 self.location,
-                f"its tables cannot be read ({error}): check the disk and the permissions of "
-                f"{folder}, or delete this folder; it is made again",
+                f"its tables cannot be read or written ({error}): check the disk and the "
+                f"permissions of {folder}, or delete this folder; it is made again",
             ) from error
+        self._fill(why if folder is not None else "")
+        return self._tables
 
     def _fill(self, why: str) -> None:
         """Add the entries to the tables that these don't have.

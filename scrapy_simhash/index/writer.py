@@ -33,8 +33,7 @@ class RowWriter(RowReader):
     ) -> None:
         super().__init__(database, width_bytes)
         self._sync = sync
-        self._synced_at_s = time.monotonic()
-        self._writes = self._synced_writes = 0
+        self._synced_at_s, self._is_synced = time.monotonic(), True
         self._state = self._stored_state()
         self._is_current = True
         """The state is that in the database. A write that failed may have come through."""
@@ -88,11 +87,14 @@ class RowWriter(RowReader):
 
         If this is called every second or more often, writes don't sync.
         """
-        writes, now_s = self._writes, time.monotonic()
-        if self._sync == "everysec":
-            if writes != self._synced_writes:
+        if self._sync == "everysec" and not self._is_synced:
+            self._is_synced = True  # before, because writes during the sync may not be in it
+            try:
                 self._database.sync()
-            self._synced_writes, self._synced_at_s = writes, now_s
+            except BaseException:
+                self._is_synced = False
+                raise
+        self._synced_at_s = time.monotonic()
 
     def _write(
         self, puts: Sequence[Row], deletes: Sequence[bytes] = (), *, added_entries: int = 0
@@ -114,9 +116,9 @@ class RowWriter(RowReader):
             self._state, self._is_current = state, True
         finally:
             # After the write, because a `sync` that runs during the write may not include it.
-            self._writes += 1
+            self._is_synced = False
         if sync:
-            self._synced_writes, self._synced_at_s = self._writes, time.monotonic()
+            self._synced_at_s, self._is_synced = time.monotonic(), True
 
     def _stored_state(self) -> State:
         """Return the stored state. If the database is empty, store the first one."""

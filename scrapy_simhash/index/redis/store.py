@@ -142,10 +142,6 @@ class RedisStore(RedisRows):
         """Raise StorageError: texts are stored beside an index on disk."""
         raise StorageError(self.location, "an index in Redis stores no texts")
 
-    def observe(self, page: PageToObserve, rules: CrawlRules) -> Observed:
-        """See `Store.observe`."""
-        return self.observe_all([page], rules)[0]
-
     def observe_all(self, pages: Sequence[PageToObserve], rules: CrawlRules) -> list[Observed]:
         """See `Store.observe_all`. After an error, leases may have to end first."""
         asked = [Asked(page, digest_of(page.key), rules.mark(page.evidence)) for page in pages]
@@ -520,9 +516,8 @@ class RedisStore(RedisRows):
             page.observation.fingerprint,
             page.observation.evidence,
         )
-        observed, again = self.observe(
-            PageToObserve(key, fingerprint, evidence, page.in_scope), rules
-        )
+        again_asked = PageToObserve(key, fingerprint, evidence, page.in_scope)
+        [(observed, again)] = self.observe_all([again_asked], rules)
         if page.observation.representative and observed.representative is not None:
             supersedes = None if page.supersedes is None else observed.representative
             again = self.hold(observed, rules, supersedes)
