@@ -1,11 +1,8 @@
 """Invented reports: a small one that reads like a real crawl, and ones of given pages."""
 
 import copy
-import json
 import random
 import tempfile
-import zlib
-from base64 import b64decode, b64encode
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -17,7 +14,6 @@ from scrapy_simhash.hashes import token_hashes
 from scrapy_simhash.index.texts import KeptText
 from scrapy_simhash.report.writing import report_data
 from scrapy_simhash.sketch import sketch
-from scrapy_simhash.url_patterns import url_pattern
 from tests.report.browser import HOSTILE
 
 BITS, MAX_DISTANCE = 256, 36
@@ -38,22 +34,6 @@ SCENES = (
 NAMES = ("Aldous", "Berit", "Caspar", "Dagny", "Edvard", "Frida")
 SHIPS = ("Petrel", "Northern Star", "Halcyon", "Marigold", "Sea Campion")
 NEWS = "https://news.harbour.example"
-
-
-def leader(fingerprints, components, k):
-    """(representative, distance) of each, as the report's data says they are: an oracle that
-    compares with all earlier representatives of the component."""
-    representative, distance, leaders = [], [], {}
-    for page, fingerprint in enumerate(fingerprints):
-        known = leaders.setdefault(components[page], [])
-        near = [((fingerprint ^ fingerprints[one]).bit_count(), one) for one in known]
-        nearest = min(near, default=(k + 1, -1))
-        if nearest[0] > k:
-            known.append(page)
-            nearest = (0, page)
-        distance.append(nearest[0])
-        representative.append(nearest[1])
-    return representative, distance
 
 
 def flipped(fingerprint, count, chance, bits=BITS):
@@ -80,68 +60,22 @@ def edited(text, chance, changes):
     return " ".join(words)
 
 
-def compressed(title, text):
-    content = json.dumps({"title": title, "text": text}, ensure_ascii=False)
-    return b64encode(zlib.compress(content.encode("utf-8", "surrogatepass"))).decode()
-
-
-def columns(pages, components, texts):
-    """`pages`: (key, fingerprint, seen_at_s, similarity in per cent, number of the text)."""
-    representative, distance = leader([page[1] for page in pages], components, MAX_DISTANCE)
-    return {
-        "pages": {
-            "key": [page[0] for page in pages],
-            "seen_at_s": [page[2] for page in pages],
-            "similarity": [
-                -1 if of == number else page[3]
-                for number, (page, of) in enumerate(zip(pages, representative, strict=True))
-            ],
-            "representative": representative,
-            "distance": distance,
-            "text": [page[4] for page in pages],
-            "title": [page[4] for page in pages],
-        },
-        "texts": texts,
-        "titles": [json.loads(zlib.decompress(b64decode(text)))["title"] for text in texts],
-    }
-
-
-def head(listed, *, crawl=None):
-    """A report of pages in `columns`."""
-    report = copy.deepcopy(empty_report()) | listed | {"crawl": crawl}
-    pages = listed["pages"]
-    near = [page for page, of in enumerate(pages["representative"]) if of != page]
-    report["index"].update(
-        representatives=len(pages["key"]) - len(near),
-        near_duplicates=len(near),
-        clusters=len({pages["representative"][page] for page in near}),
-    )
-    return placed(report)
-
-
-def placed(report, patterns=()):
-    """A report with these rows of patterns, and their numbers for its pages."""
-    numbers = {row["pattern"]: number for number, row in enumerate(patterns)}
-    report.update(patterns=list(patterns), pattern_count=len(patterns))
-    report["pages"]["pattern"] = [
-        numbers.get(url_pattern(key), -1) for key in report["pages"]["key"]
-    ]
-    return report
-
-
 def reported(pages):
-    """The report of an index that met these pages: (seconds, key, fingerprint, title, text)."""
+    """The report of an index that met these pages: (seconds, key, fingerprint, title, text).
+
+    A text that is None was not kept.
+    """
     with tempfile.TemporaryDirectory() as folder:
         directory, scheme = Path(folder) / "index", Scheme.preset("wide")
         with open_index(
             directory, scheme, max_distance=MAX_DISTANCE, confirmation=UNCONFIRMED
         ) as index:
-            for seen_s, key, fingerprint, title, text in sorted(pages):
+            for seen_s, key, fingerprint, title, text in sorted(pages, key=lambda page: page[0]):
                 index.rules = replace(index.rules, clock=lambda now_s=FROM_S + seen_s: now_s)
-                made = sketch(token_hashes(text.split())) if "ferry" in text else b""
+                made = sketch(token_hashes(text.split())) if "ferry" in (text or "") else b""
                 evidence = Evidence(made, label=title.encode())
                 index.confirm(index.observe(key, fingerprint, evidence))
-                if text:
+                if text is not None:
                     index.texts.keep(key, KeptText(title, text))
         report = report_data(directory)
     report["index"]["directory"] = "/srv/crawls/.scrapy/simhash/spiders/harbour"
@@ -192,7 +126,7 @@ def small_report():
     # Pages that are near no other are counted, not listed.
     for n in range(700):
         seen_s = int(chance.triangular(0, 3000, 900)) if n else 0
-        pages.append((seen_s, f"{NEWS}/{n}/about", chance.getrandbits(BITS), "", ""))
+        pages.append((seen_s, f"{NEWS}/{n}/about", chance.getrandbits(BITS), "", None))
     report = reported(pages)
     return report | {"crawl": crawl(report["index"]["near_duplicates"]), "similar": similar()}
 
@@ -252,11 +186,11 @@ def hostile_report():
         "\t=cmd",
         "https://\ud800.example/",
     ]
-    texts = [compressed(HOSTILE, f"{HOSTILE} and {number}\n{HOSTILE}") for number in range(7)]
-    pages = [(key, number, number + 1, 0, number) for number, key in enumerate(keys)]
-    report = head(
-        columns(pages, [0] * len(keys), texts), crawl=copy.deepcopy(small_report()["crawl"])
+    report = reported(
+        (number, key, number, HOSTILE, f"{HOSTILE} and {number}\n{HOSTILE}")
+        for number, key in enumerate(keys)
     )
+    report["crawl"] = copy.deepcopy(small_report()["crawl"])
     report["crawl"].update(spider=HOSTILE, reason=HOSTILE, skipped={HOSTILE: 1})
     report["crawl"]["kept"] = {HOSTILE: {"near_duplicate": 1, "unchanged": 0}}
     report["crawl"]["stats"] = {HOSTILE: HOSTILE}
@@ -266,15 +200,15 @@ def hostile_report():
     ]
     report["index"].update(directory=HOSTILE, scheme=HOSTILE, tables=HOSTILE)
     counts = {"near_duplicates": 1, "similar": 0, "representatives": 1}
-    return placed(
-        report,
-        [
-            {"pattern": HOSTILE, "example": HOSTILE, "like": HOSTILE, **counts},
-            {
-                "pattern": "q",
-                "example": 'https://a.example/"onmouseover="alert(1)',
-                "like": None,
-                **counts,
-            },
-        ],
-    )
+    report["patterns"] = [
+        {"pattern": HOSTILE, "example": HOSTILE, "like": HOSTILE, **counts},
+        {
+            "pattern": "q",
+            "example": 'https://a.example/"onmouseover="alert(1)',
+            "like": None,
+            **counts,
+        },
+    ]
+    report["pattern_count"] = 2
+    report["pages"]["pattern"] = [-1] * len(keys)
+    return report

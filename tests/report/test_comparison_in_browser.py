@@ -6,7 +6,7 @@ import pytest
 
 from scrapy_simhash.resemblance import resemblance
 from tests.report.browser import PIXEL
-from tests.report.samples import BITS, article, columns, compressed, flipped, head, small_report
+from tests.report.samples import BITS, article, flipped, reported, small_report
 
 pytestmark = pytest.mark.thorough
 
@@ -18,12 +18,10 @@ CHINESE = ("港口今天刮起大风，渡轮停航。", "港口今天刮起小�
 def of_texts(*texts, title="Log"):
     chance = random.Random(1)
     first = chance.getrandbits(BITS)
-    pages = [
-        (f"https://a.example/{n}", flipped(first, n, chance), n + 1, 0, n)
-        for n in range(len(texts))
-    ]
-    kept = [compressed(f"{title} {n}", text) for n, text in enumerate(texts)]
-    return head(columns(pages, [0] * len(pages), kept))
+    return reported(
+        (n, f"https://a.example/{n}", flipped(first, n, chance), f"{title} {n}", text)
+        for n, text in enumerate(texts)
+    )
 
 
 def compared(watched, number=0):
@@ -152,10 +150,9 @@ def test_only_what_differs_and_from_one_difference_to_the_next(opened):
 
 @pytest.mark.parametrize("without", [(0, 1), (1,), (0,)])
 def test_texts_that_were_not_kept(opened, without):
-    report = of_texts(LEFT, RIGHT)
-    for page in without:
-        report["pages"]["text"][page] = -1
-    watched = opened(report)
+    watched = opened(
+        of_texts(*(None if n in without else text for n, text in enumerate((LEFT, RIGHT))))
+    )
     said = compared(watched)
     assert "SIMHASH_KEEP_TEXT" in said
     assert "Distance 1" in said

@@ -13,7 +13,7 @@ from lxml.html import document_fromstring
 from scrapy_simhash.crawl.crawl_report import crawl_facts
 from scrapy_simhash.report.page import render
 from scrapy_simhash.report.visible import address, duration, moment, share, visible
-from tests.report.samples import columns, empty_report, head, hostile_report, small_report
+from tests.report.samples import empty_report, hostile_report, reported, small_report
 
 
 class Read:
@@ -83,8 +83,7 @@ HARD = "</script><!--<script>]]>&amp;\u2028\u2029\ud800 é 船 \U0001f6a2"
 
 
 def test_json_ends_no_element_and_keeps_every_character():
-    listed = columns([(HARD, 0, 5, 0, -1), ("b" + HARD, 1, 6, 0, -1)], [0, 0], [])
-    page = render(head(listed))
+    page = render(reported([(0, HARD, 0, "", None), (1, "b" + HARD, 1, "", None)]))
     page.encode("utf-8")
     read = Read(page)
     block = read.raw("//*[@id='data']")

@@ -1,6 +1,7 @@
 """The report as a person uses it: clusters, filters, order, keys, paper; and nothing else runs."""
 
 import copy
+import random
 import re
 from statistics import median
 
@@ -9,7 +10,7 @@ import pytest
 from scrapy_simhash.report.page import render
 from scrapy_simhash.url_patterns import url_pattern
 from tests.report.browser import HOSTILE, Watched
-from tests.report.samples import columns, head, hostile_report, small_report
+from tests.report.samples import BITS, hostile_report, reported, small_report
 
 pytestmark = pytest.mark.thorough
 
@@ -126,9 +127,9 @@ def test_a_cluster_opens_by_keyboard_with_its_pages_farthest_first(opened):
 
 
 def test_many_clusters_come_in_pages(opened):
-    pages = [(f"https://a.example/{n // 2}/{n % 2}", n // 2, n + 1, 0, -1) for n in range(500)]
-    prints = [(key, number * 0x5DEECE66D << 150, *rest) for key, number, *rest in pages]
-    watched = opened(head(columns(prints, [n // 2 for n in range(500)], [])))
+    prints = [random.Random(n // 2).getrandbits(BITS) for n in range(500)]
+    pages = [(n, f"https://a.example/{n // 2}/{n % 2}", prints[n], "", None) for n in range(500)]
+    watched = opened(reported(pages))
     page = watched.page
     assert len(watched.rows()) == 100
     assert "1 to 100" in page.locator("#shown").inner_text()
