@@ -10,11 +10,10 @@ import pytest
 from scrapy.settings import Settings
 
 from scrapy_simhash.commands import _pages
-from scrapy_simhash.documents.reader import Document
 from scrapy_simhash.errors import SimhashError
 from tests.crawl.site import serving
 
-from .samples import CHINESE, FERRY, NOTICE, PAGE, written
+from .samples import FERRY, NOTICE, PAGE, written
 
 
 def options_of(**settings):
@@ -23,24 +22,6 @@ def options_of(**settings):
 
 def loaded(where, **settings):
     return _pages.load_page(str(where), options_of(**settings))
-
-
-@pytest.mark.parametrize(
-    ("name", "content", "text", "is_html"),
-    [
-        ("a.txt", FERRY, FERRY, False),
-        ("a.html", PAGE, PAGE, True),
-        ("page", f"\n<!-- saved --> {PAGE}", f"\n<!-- saved --> {PAGE}", True),
-        ("a.txt", CHINESE.encode("gb18030"), CHINESE, False),
-        ("a.txt", CHINESE.encode("utf-16"), CHINESE, False),
-        ("a.html.gz", gzip.compress(PAGE.encode()), PAGE, True),
-        ("a.json", json.dumps({"url": "https://boats.example/", "text": FERRY}), FERRY, False),
-        ("a.jl", json.dumps({"text": PAGE}), PAGE, True),
-    ],
-)
-def test_files(folder, name, content, text, is_html):
-    page = loaded(written(folder, content, name))
-    assert page == Document(name, text, is_html)
 
 
 def test_a_plain_text_is_no_page(folder):

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from tests.crawl.site import Site
+
 ARTICLES: dict[str, tuple[str, str]] = {
     "mill": (
         "The tide mill turns again",
@@ -175,3 +177,11 @@ def page(
         f"<article><h1>{escape(title)}</h1>{paragraphs}</article>"
         f'<div class="pager">{more}</div><footer><p>Printed on the quay.</p></footer></body></html>'
     )
+
+
+def put_articles(site: Site, *articles: str) -> list[str]:
+    """Put articles, each told as its path, its name and the number of a copy. Return their URLs."""
+    return [
+        site.put(path, page(name, copy=int(copy[0]) if copy else None))
+        for path, name, *copy in map(str.split, articles)
+    ]

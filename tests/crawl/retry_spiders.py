@@ -10,7 +10,6 @@ from functools import partialmethod
 from typing import TYPE_CHECKING, Any
 
 from itemadapter import ItemAdapter
-from scrapy.core.engine import ExecutionEngine
 from scrapy.downloadermiddlewares.retry import get_retry_request
 from scrapy.exceptions import IgnoreRequest
 
@@ -185,8 +184,3 @@ COMPONENTS = {
 def hold_few_copies() -> None:
     """Hold no copies beyond the second."""
     Retries.__init__ = partialmethod(Retries.__init__, max_held=HELD_AT_MOST)
-
-
-def beat_fast() -> None:
-    """Send the idle signal more often."""
-    ExecutionEngine._SLOT_HEARTBEAT_INTERVAL = 0.05

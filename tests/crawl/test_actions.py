@@ -6,7 +6,7 @@ import pytest
 
 from scrapy_simhash.scheme import DEFAULT_PRESET, PRESETS
 from tests.crawl.harness import Crawl, run_named
-from tests.crawl.pages import page
+from tests.crawl.pages import page, put_articles
 
 K = PRESETS[DEFAULT_PRESET].max_distance
 ACTIONS = {
@@ -22,11 +22,9 @@ def results(every_index, site, module_path):
     # With one or two links, the pages would be a chain.
     site.put("/mill", page("mill", links=["/linked-by-original", "/mill", "/mill"]))
     site.put("/copy", page("mill", copy=2, links=["/linked-by-copy", "/mill", "/mill"]))
-    site.put("/linked-by-original", page("bees"))
-    site.put("/linked-by-copy", page("paper"))
-    requests = [site.url(path) for path in ("/mill", "/copy", "/tea", "/tea-copy")]
-    site.put("/tea", page("茶园"))
-    site.put("/tea-copy", page("茶园", copy=3))
+    put_articles(site, "/linked-by-original bees", "/linked-by-copy paper")
+    requests = [site.url("/mill"), site.url("/copy")]
+    requests += put_articles(site, "/tea 茶园", "/tea-copy 茶园 3")
     crawls = {name: Crawl(requests, s) for name, s in ACTIONS.items()}
     crawls["errback"] = Crawl([site.url("/mill"), {"url": site.url("/copy"), "errback": True}])
     return run_named(module_path, crawls)

@@ -3,7 +3,7 @@
 import pytest
 
 from tests.crawl.harness import Crawl, crawled, run
-from tests.crawl.pages import ARTICLES, page
+from tests.crawl.pages import ARTICLES, page, put_articles
 
 DEEP = 100_000
 HUGE = 9_000_000
@@ -83,8 +83,7 @@ def result(site, module_path):
     for path, (body, content_type) in PAGES.items():
         site.put(f"/{path}", body, content_type=content_type)
     site.put("/huge", page("bees").encode() + b"<p>words and words</p>" * (HUGE // 22))
-    site.put("/first", page("tram", copy=1))
-    site.put("/last", page("tram", copy=2))
+    put_articles(site, "/first tram 1", "/last tram 2")
     paths = ["/first", *(f"/{path}" for path in PAGES), "/huge", "/last"]
     return crawled(
         module_path,

@@ -10,7 +10,7 @@ from scrapy.exceptions import DontCloseSpider
 
 from scrapy_simhash.index import open_index
 from tests.crawl.harness import Crawl, crawled, run
-from tests.crawl.pages import page
+from tests.crawl.pages import page, put_articles
 from tests.crawl.spiders import PagesSpider
 
 pytestmark = pytest.mark.thorough
@@ -29,10 +29,7 @@ def site_with_family(site):
     barrier = threading.Barrier(FAMILY, timeout=30)
     for number in range(FAMILY):
         site.put(f"/{number}", page("mill", copy=number + 1), barrier=barrier)
-    site.put("/tea", page("茶园"))
-    site.put("/tea-copy", page("茶园", copy=1))
-    site.put("/bees", page("bees"))
-    site.put("/bees-copy", page("bees", copy=1))
+    put_articles(site, "/tea 茶园", "/tea-copy 茶园 1", "/bees bees", "/bees-copy bees 1")
     return site
 
 
@@ -125,7 +122,7 @@ class OutlastingSpider(PagesSpider):
 def test_a_crawl_goes_on_after_its_neighbour_closed_their_index(site_with_family, tmp_path):
     [crawls] = two(site_with_family, SIMHASH_SHARED=True)
     outlasting = [replace(crawl, spider=f"{__name__}.OutlastingSpider") for crawl in crawls]
-    one, other = run(tmp_path, outlasting, setup="tests.crawl.retry_spiders.beat_fast")
+    one, other = run(tmp_path, outlasting)
     assert kept([one, other]) == ["/bees"]
     assert (other.stat("near_duplicate"), other.stat("errors/index")) == (1, 0)
     assert other.stat("index/size") == 2

@@ -3,7 +3,7 @@
 import pytest
 
 from tests.crawl.harness import Crawl, run_named
-from tests.crawl.pages import ARTICLES, page
+from tests.crawl.pages import ARTICLES, put_articles
 
 NOTICE = (
     "This shop is closed for the day. Orders that reach us after noon are packed on the next "
@@ -91,10 +91,7 @@ BY_PRESET = ("wide", "classic", "ascii-mt19937", "lyq")
 
 @pytest.fixture(scope="module")
 def by_preset(site, module_path):
-    site.put("/mill", page("mill"))
-    site.put("/mill-again", page("mill"))
-    site.put("/tea", page("茶园"))
-    requests = [site.url(path) for path in ("/mill", "/mill-again", "/tea")]
+    requests = put_articles(site, "/mill mill", "/mill-again mill", "/tea 茶园")
     crawls = {name: Crawl(requests, {"SIMHASH_PRESET": name}) for name in BY_PRESET}
     return run_named(module_path, crawls)
 

@@ -6,19 +6,15 @@ from scrapy.utils.request import fingerprint
 
 from scrapy_simhash.crawl.identity import Identity
 from tests.crawl.harness import Crawl, run_named
-from tests.crawl.pages import page
+from tests.crawl.pages import page, put_articles
 
 TAG = {"SIMHASH_ACTION": "tag"}
 
 
 @pytest.fixture(scope="module")
 def results(site, module_path):
-    for name in ("mill", "bees", "paper"):
-        site.put(f"/{name}", page(name))
-    site.put("/mill?session=1", page("mill", copy=1))
-    site.put("/mill?session=2", page("mill", copy=2))
-    site.put("/search", page("tram"))
-    site.put("/tram", page("tram"))
+    put_articles(site, "/mill?session=1 mill 1", "/mill?session=2 mill 2", "/mill mill")
+    put_articles(site, "/bees bees", "/paper paper", "/search tram", "/tram tram")
     site.put("/chain-1", page("ice", links=["/chain-2"]))
     site.put("/chain-2", page("ice", copy=1, links=["/chain-3"]))
     site.put("/chain-3", page("clock", links=["/chain.json", "/chain-gone"]))

@@ -6,7 +6,7 @@ import pytest
 
 from scrapy_simhash import open_index
 from tests.crawl.harness import Crawl, crawled, run
-from tests.crawl.pages import ARTICLES, page
+from tests.crawl.pages import ARTICLES, put_articles
 from tests.index.backends import small_tables
 
 plyvel = pytest.importorskip("plyvel", reason="the indexes here are in LevelDB")
@@ -17,9 +17,7 @@ VOLATILE = {"LOCK", "LOG", "LOG.old"}
 
 @pytest.fixture(scope="module")
 def urls(site):
-    site.put("/mill", page("mill"))
-    site.put("/copy", page("mill", copy=1))
-    return [site.url("/mill"), site.url("/copy")]
+    return put_articles(site, "/mill mill", "/copy mill 1")
 
 
 @pytest.fixture(scope="module")

@@ -5,13 +5,13 @@ import json
 import pytest
 
 from tests.crawl.harness import Crawl, run
-from tests.crawl.pages import page
+from tests.crawl.pages import put_articles
 from tests.index.backends import DATABASE_KINDS
 
 
 @pytest.fixture
 def urls(site):
-    return [site.put("/mill", page("mill")), site.put("/copy", page("mill"))]
+    return put_articles(site, "/mill mill", "/copy mill")
 
 
 def manifest(tmp_path):

@@ -3,7 +3,7 @@
 import pytest
 
 from tests.crawl.harness import Crawl, run, run_named
-from tests.crawl.pages import ARTICLES, page
+from tests.crawl.pages import ARTICLES, page, put_articles
 
 FIELDS = {"SIMHASH_ITEM_FIELDS": ["text"], "CONCURRENT_ITEMS": 1}
 INCREMENTAL = FIELDS | {"SIMHASH_INCREMENTAL": True}
@@ -35,9 +35,7 @@ def ids(result):
 
 @pytest.fixture(scope="module")
 def pages(site):
-    site.put("/a", page("ice"))
-    site.put("/b", page("clock"))
-    site.put("/failing", page("tram"))
+    put_articles(site, "/a ice", "/b clock", "/failing tram")
     site.put("/data.json", "{}", content_type="application/json")
     return site
 

@@ -10,7 +10,7 @@ from scrapy.utils.defer import maybe_deferred_to_future
 from twisted.internet.defer import Deferred
 
 from tests.crawl.harness import Crawl, run_named
-from tests.crawl.pages import ARTICLES, page
+from tests.crawl.pages import ARTICLES, put_articles
 from tests.crawl.spiders import FromCrawler, ItemsSpider
 
 SETTINGS = {"SIMHASH_ITEM_FIELDS": ["text"], "ITEM_PIPELINES": {f"{__name__}.LatePipeline": 300}}
@@ -72,9 +72,7 @@ def item(name, copy=None, **more):
 @pytest.fixture(scope="module")
 def results(every_index, site, module_path):
     site.hits.clear()
-    site.put("/first", page("ice"))
-    site.put("/second", page("clock"))
-    site.put("/third", page("tram"))
+    put_articles(site, "/first ice", "/second clock", "/third tram")
     items = {
         "/first": [item("mill", fails_after=3), item("bees", fails_after=3)],
         "/second": [item("mill", 1), item("bees", 1), item("paper")],

@@ -3,7 +3,7 @@
 import pytest
 
 from tests.crawl.harness import Crawl, run_named
-from tests.crawl.pages import page
+from tests.crawl.pages import page, put_articles
 
 TAG = {"SIMHASH_ACTION": "tag"}
 TYPES = ("dict", "dataclass", "attrs", "item")
@@ -13,8 +13,7 @@ RENAMED = {"kind": "verdict", "distance": "bits apart"}
 
 @pytest.fixture(scope="module")
 def results(site, module_path):
-    site.put("/mill", page("mill"))
-    site.put("/copy", page("mill", copy=1))
+    put_articles(site, "/mill mill", "/copy mill 1")
     site.put("/short", page("bees")[:200])
     urls = [site.url(path) for path in ("/mill", "/copy", "/short")]
     crawls = {

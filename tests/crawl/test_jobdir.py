@@ -8,7 +8,7 @@ from scrapy.settings import Settings
 
 from scrapy_simhash.crawl.jobdir import FILE_NAME, CrawlStarts
 from tests.crawl.harness import Crawl, run
-from tests.crawl.pages import ARTICLES, page
+from tests.crawl.pages import ARTICLES, page, put_articles
 
 pytestmark = pytest.mark.thorough
 
@@ -195,7 +195,7 @@ def test_items_that_were_dropped_when_a_crawl_is_paused(site, tmp_path, incremen
     texts = [f"{ARTICLES['mill'][1]} {number}" for number in range(2)]
     items = {"/one": [{"text": texts[0], "fails": True}], "/two": [{"text": texts[1]}]}
     paused = Crawl(
-        [site.put("/one", page("tram")), site.put("/two", page("bees"))],
+        put_articles(site, "/one tram", "/two bees"),
         ONE_BY_ONE
         | {
             "JOBDIR": str(tmp_path / "job"),

@@ -3,7 +3,7 @@
 import pytest
 
 from tests.crawl.harness import Crawl, crawled, run
-from tests.crawl.pages import page
+from tests.crawl.pages import page, put_articles
 from tests.crawl.site import Answer
 
 TAG = {"SIMHASH_ACTION": "tag"}
@@ -12,10 +12,7 @@ COMPONENTS = "tests.crawl.components"
 
 @pytest.fixture(scope="module")
 def urls(site):
-    site.put("/mill", page("mill"))
-    site.put("/copy", page("mill", copy=1))
-    site.put("/bees", page("bees"))
-    return [site.url(path) for path in ("/mill", "/copy", "/bees")]
+    return put_articles(site, "/mill mill", "/copy mill 1", "/bees bees")
 
 
 def test_a_page_that_its_server_does_not_send_again_is_unchanged(site, tmp_path):

@@ -8,18 +8,10 @@ from scrapy.settings import Settings
 from scrapy_simhash.crawl.settings import SimhashSettings
 from scrapy_simhash.scheme import Scheme
 from tests.crawl.harness import crawled
-from tests.crawl.pages import page
+from tests.crawl.pages import put_articles
 
 OWN = Scheme(bits=64, parts=("title", "first-sentences", "longest-sentences"), top=30)
 CHANGES = {"preset": "classic", "parts": list(OWN.parts), "top": 30}
-
-
-@pytest.fixture(scope="module")
-def pages(site):
-    site.put("/a", page("ice"))
-    site.put("/b", page("clock"))
-    site.put("/a-copy", page("ice"))
-    return site
 
 
 def schemes(directory):
@@ -37,11 +29,11 @@ def toml(tmp_path):
 
 
 @pytest.mark.parametrize("workers", [pytest.param(0, marks=pytest.mark.thorough), 1])
-def test_workers_and_the_index_get_the_scheme(pages, tmp_path, toml, workers):
+def test_workers_and_the_index_get_the_scheme(site, tmp_path, toml, workers):
     settings = {"SIMHASH_PRESET": toml, "SIMHASH_WORKERS": workers, "SIMHASH_ACTION": "tag"}
     result = crawled(
         tmp_path,
-        [pages.url(path) for path in ("/a", "/b", "/a-copy")],
+        put_articles(site, "/a ice", "/b clock", "/a-copy ice"),
         settings | {"CONCURRENT_REQUESTS": 1},
     )
     assert (result.error, result.stat("checked"), result.stat("near_duplicate")) == (None, 3, 1)

@@ -7,7 +7,7 @@ from scrapy import Request
 from scrapy.http.request import NO_CALLBACK
 
 from tests.crawl.harness import Crawl, run_named
-from tests.crawl.pages import page
+from tests.crawl.pages import page, put_articles
 from tests.crawl.spiders import PagesSpider
 
 
@@ -42,9 +42,7 @@ class InlineSpider(PagesSpider):
 def results(site, module_path):
     html = page("mill")
     site.put("/page", html)
-    site.put("/copy", page("mill", copy=1))
-    site.put("/opted-out", page("mill", copy=2))
-    site.put("/opted-out-again", page("mill", copy=3))
+    put_articles(site, "/copy mill 1", "/opted-out mill 2", "/opted-out-again mill 3")
     site.put("/json", '{"text": "' + "many words " * 50 + '"}', content_type="application/json")
     site.put("/text", "many words " * 50, content_type="text/plain")
     site.put("/xml", f"<?xml version='1.0'?><a>{'words ' * 50}</a>", content_type="text/xml")
@@ -55,10 +53,7 @@ def results(site, module_path):
     site.put("/none", b"", status=204)
     site.put("/empty", b"")
     site.put("/robots.txt", "User-agent: *\nDisallow: /private\n", content_type="text/plain")
-    site.put("/private", page("bees"))
-    site.put("/file.html", page("mill", copy=4))
-    site.put("/side", page("mill", copy=5))
-    site.put("/no-callback", page("mill", copy=6))
+    put_articles(site, "/private bees", "/file.html mill 4", "/side mill 5", "/no-callback mill 6")
     site.put("/unmarked", page("tram"), content_type=None)
     accepted = {"handle_httpstatus_list": [410, 503]}
     url = site.url

@@ -11,15 +11,12 @@ from lxml import html
 from scrapy_simhash.index.offline import read_manifest
 from scrapy_simhash.index.texts import opened_texts
 from tests.crawl.harness import Crawl, crawled, run, run_named
-from tests.crawl.pages import page
+from tests.crawl.pages import page, put_articles
 
 
 @pytest.fixture(scope="module")
 def pages(site):
-    site.put("/mill", page("mill"))
-    site.put("/mill-copy", page("mill", copy=1))
-    site.put("/bees", page("bees"))
-    site.put("/failing", page("tram"))
+    put_articles(site, "/mill mill", "/mill-copy mill 1", "/bees bees", "/failing tram")
     site.put("/short", "<p>Too short.")
     return site
 

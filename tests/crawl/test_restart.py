@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from tests.crawl.harness import Crawl, crawled, run
-from tests.crawl.pages import page
+from tests.crawl.pages import page, put_articles
 
 INCREMENTAL = {"SIMHASH_INCREMENTAL": True}
 PIPELINE = {"ITEM_PIPELINES": {"tests.crawl.components.StrictPipeline": 300}}
@@ -15,11 +15,9 @@ PIPELINE = {"ITEM_PIPELINES": {"tests.crawl.components.StrictPipeline": 300}}
 @pytest.fixture(scope="module")
 def directory(site, module_path):
     """Crawl /mill, /bees and a copy of /mill."""
-    site.put("/mill", page("mill"))
-    site.put("/mill-copy", page("mill", copy=1))
-    site.put("/bees", page("bees"))
-    site.put("/bees-copy", page("bees", copy=1))
-    site.put("/tram", page("tram"))
+    put_articles(
+        site, "/mill mill", "/mill-copy mill 1", "/bees bees", "/bees-copy bees 1", "/tram tram"
+    )
     first = crawled(module_path / "kept", [*map(site.url, ("/mill", "/mill-copy", "/bees"))])
     assert first.seen() == ["/mill", "/bees"]
     assert first.stat("index/size") == 2
@@ -113,18 +111,11 @@ def test_reset_starts_anew_and_says_so(site, directory, tmp_path):
 @pytest.fixture(scope="module")
 def failures(site, module_path):
     """Crawl pages whose handling fails, and then copies of them."""
-    copies = {}
-    for path, name in (
-        ("/raises", "paper"),
-        ("/failing-item", "clock"),
-        ("/dropped-item", "mill"),
-        ("/fine", "bees"),
-    ):
-        site.put(path, page(name))
-        copies[path] = site.put(f"{path}-copy", page(name, copy=1))
-    requests = [site.url(path) for path in copies]
+    pages = "/raises paper", "/failing-item clock", "/dropped-item mill", "/fine bees"
+    requests = put_articles(site, *pages)
+    copies = put_articles(site, *(page.replace(" ", "-copy ") + " 1" for page in pages))
     first = Crawl(requests, PIPELINE, arguments={"failing": ["/raises"]})
-    again = Crawl(list(copies.values()), INCREMENTAL)
+    again = Crawl(copies, INCREMENTAL)
     same = Crawl(requests, INCREMENTAL)
     results = run(module_path / "failures", first, replace(again, name="pages"))
     results += run(module_path / "failures again", first, same)

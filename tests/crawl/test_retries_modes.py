@@ -6,7 +6,7 @@ from scrapy.downloadermiddlewares.retry import get_retry_request
 
 from scrapy_simhash import open_index
 from tests.crawl.harness import IN_ORDER, Crawl, crawled, run, run_named
-from tests.crawl.pages import page
+from tests.crawl.pages import page, put_articles
 from tests.crawl.retry_spiders import COMPONENTS, ScriptedSpider, until
 from tests.crawl.site import Answer
 from tests.crawl.spiders import FromCrawler
@@ -96,8 +96,7 @@ def results(site, module_path):
             crawl(name, original, copies, script, **settings), **arguments or {}
         )
 
-    site.put("/linked/1", page("tram"))
-    site.put("/linked/2", page("bees"))
+    put_articles(site, "/linked/1 tram", "/linked/2 bees")
     add("copied-meta", ["raise"] * 2, arguments={"copies_meta": True})
     add("own-link", ["link to itself, keep"])
     add("again", ["retry"])
@@ -206,7 +205,6 @@ def test_a_copy_waits_for_the_page_of_another_crawl(site, tmp_path, script, expe
             crawl("a", original, script=script, spider=f"{__name__}.FirstOfTwoSpider", **shared),
             crawl("b", copy, spider=f"{__name__}.SecondOfTwoSpider", **shared),
         ],
-        setup=f"{SCRIPTED}.beat_fast",
     )
     assert (first.finish_reason, second.finish_reason) == ("finished", "finished")
     assert second.stat("near_duplicate") == 1
@@ -231,7 +229,5 @@ def test_a_page_whose_output_somebody_stops_reading_is_no_reason_to_drop_its_cop
     original, *copies = put(site, "read")
     settings = {"SPIDER_MIDDLEWARES": {f"{__name__}.TakingOne": 10}}
     script = ["link to itself, keep"]
-    [result] = run(
-        tmp_path, crawl("read", original, copies, script, **settings), setup=f"{SCRIPTED}.beat_fast"
-    )
+    [result] = run(tmp_path, crawl("read", original, copies, script, **settings))
     assert kept(result)[:1] == ["/read/1"]

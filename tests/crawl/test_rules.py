@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.crawl.harness import crawled
-from tests.crawl.pages import ARTICLES, page
+from tests.crawl.pages import ARTICLES, page, put_articles
 from tests.crawl.site import HTML, Answer, Handler, html, serving
 from tests.crawl.spiders import PagesSpider
 
@@ -79,7 +79,7 @@ def test_a_retried_page_is_judged_once_by_its_last_answer(site, tmp_path):
 
 
 def test_redirected_pages_are_judged_once_under_the_url_where_they_end(site, tmp_path):
-    target = site.put("/target", page("bees"))
+    target, copy = put_articles(site, "/target bees", "/target-copy bees 1")
     for path, status, to in (
         ("/moved", 301, "/target"),
         ("/moved-too", 308, "/target"),
@@ -88,9 +88,8 @@ def test_redirected_pages_are_judged_once_under_the_url_where_they_end(site, tmp
         site.put(path, page("kite"), status=status, location=to)
     refresh = '<meta http-equiv="refresh" content="0; url=/target">'
     site.put("/refreshed", page("ice", head=refresh))
-    copy = site.put("/target-copy", page("bees", copy=1))
     # The redirecting responses have texts, too, but no callback got them.
-    other = [site.put("/kite", page("kite")), site.put("/ice", page("ice"))]
+    other = put_articles(site, "/kite kite", "/ice ice")
     paths = ("/moved", "/moved-too", "/far", "/refreshed", "/target")
     requests = [*(again(site.url(path)) for path in paths), again(copy), *other]
     result = crawled(tmp_path, requests)
@@ -168,9 +167,8 @@ def test_a_page_that_is_asked_for_again_gives_items_unless_incremental(site, tmp
 def test_a_changed_page_is_replaced_once_its_callback_has_gone_well(site, tmp_path, fails):
     changed = page("bees", append=FAILS if fails else "")
     news = site.put_turns("/news", html(page("mill")), html(changed))
-    old_copy = site.put("/old-copy", page("mill", copy=1))
-    new_copy = site.put("/new-copy", page("bees", copy=1))
-    requests = [again(url) for url in (news, news, old_copy, new_copy)]
+    copies = put_articles(site, "/old-copy mill 1", "/new-copy bees 1")
+    requests = [again(url) for url in (news, news, *copies)]
     result = crawled(tmp_path, requests, spider=VISITS)
     assert kinds(result)[:2] == ["new", "changed"]
     assert result.events[1]["what"] == ("failed" if fails else "callback")

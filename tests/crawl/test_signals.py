@@ -6,7 +6,7 @@ from scrapy_simhash import signals
 from scrapy_simhash.policy import DROP
 from scrapy_simhash.verdict import Verdict
 from tests.crawl.harness import crawled
-from tests.crawl.pages import page
+from tests.crawl.pages import put_articles
 from tests.documentation_pages import DOCS
 
 REFERENCE = (DOCS / "reference.md").read_text(encoding="utf-8")
@@ -50,11 +50,7 @@ class Witness:
 
 
 def test_every_signal_is_sent_and_a_handler_can_judge_a_page(site, tmp_path):
-    urls = [
-        site.put("/mill", page("mill")),
-        site.put("/copy", page("mill", copy=1)),
-        site.put("/tram", page("tram")),
-    ]
+    urls = put_articles(site, "/mill mill", "/copy mill 1", "/tram tram")
     result = crawled(
         tmp_path,
         urls,

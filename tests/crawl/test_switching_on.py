@@ -13,7 +13,7 @@ from tests.crawl.harness import (
     run_all,
     run_named,
 )
-from tests.crawl.pages import page
+from tests.crawl.pages import put_articles
 
 MANUAL = {
     "EXTENSIONS": {"scrapy_simhash.crawl.extension.SimhashExtension": 0},
@@ -58,9 +58,7 @@ SIMHASH_WORKERS = 0
 
 @pytest.fixture(scope="module")
 def urls(site):
-    site.put("/mill", page("mill"))
-    site.put("/copy", page("mill", copy=1))
-    return [site.url("/mill"), site.url("/copy")]
+    return put_articles(site, "/mill mill", "/copy mill 1")
 
 
 @pytest.fixture(scope="module")

@@ -7,7 +7,7 @@ import sys
 import pytest
 
 from tests.crawl.harness import Crawl, child_environment, crawled, run
-from tests.crawl.pages import page
+from tests.crawl.pages import page, put_articles
 from tests.crawl.test_callbacks import REACTORS, reactorless_handlers
 from tests.crawl.worker_extractors import OBEDIENT, page_with
 
@@ -214,8 +214,7 @@ def run_script(directory, process, urls, settings):
     [("CrawlerProcess", 2), ("AsyncCrawlerProcess", 1), ("AsyncCrawlerProcess", 0)],
 )
 def test_a_script_needs_no_guard(site, tmp_path, process, workers):
-    urls = [site.put(f"/{name}", page(name)) for name in ("mill", "bees")]
-    urls.insert(1, site.put("/mill-copy", page("mill", copy=1)))
+    urls = put_articles(site, "/mill mill", "/mill-copy mill 1", "/bees bees")
     items, log = run_script(tmp_path, process, urls, {"SIMHASH_WORKERS": workers})
     assert [(item["path"], item["kind"]) for item in items] == [("mill", "new"), ("bees", "new")]
     assert {item["children"] for item in items} == {workers}

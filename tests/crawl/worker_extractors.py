@@ -54,25 +54,9 @@ def make_a_module_that_workers_lack() -> None:
     sys.modules[module.__name__] = module
 
 
-def _sleep(_: str) -> NoReturn:
-    never("")
-
-
 def _hold(_: str) -> None:
     """Hang in C code that holds the GIL."""
     re.match(r"(a+)+$", "a" * 64 + "b")
-
-
-def _nap(seconds: str) -> None:
-    time.sleep(float(seconds))
-
-
-def _kill(_: str) -> None:
-    os.kill(os.getpid(), signal.SIGKILL)
-
-
-def _exit(status: str) -> None:
-    os._exit(int(status))
 
 
 def _die(times_and_directory: str) -> None:
@@ -84,16 +68,8 @@ def _die(times_and_directory: str) -> None:
         os._exit(1)
 
 
-def _fail(text: str) -> None:
-    raise LookupError(text)
-
-
-def _leave(status: str) -> None:
-    raise SystemExit(status)
-
-
-def _interrupt(_: str) -> None:
-    raise KeyboardInterrupt
+def _raise(error: BaseException) -> NoReturn:
+    raise error
 
 
 def _print(text: str) -> None:
@@ -119,17 +95,12 @@ def _meet(directory: str) -> None:
 def _arrive(directory: str) -> NoReturn:
     """Record the process id, and stay."""
     _write(f"{directory}/{os.getpid()}", "")
-    _sleep("")
+    never("")
 
 
 def _arrive_holding(directory: str) -> None:
     _write(f"{directory}/{os.getpid()}", "")
     _hold("")
-
-
-def _take(mebibytes: str) -> None:
-    """Take memory."""
-    bytearray(int(mebibytes) << 20)
 
 
 def _thread(_: str) -> None:
@@ -164,22 +135,22 @@ def _write(path: str, content: object) -> None:
     temporary.replace(path)
 
 
-ORDERS: dict[str, Callable[[str], None]] = {
-    "sleep": _sleep,
+ORDERS: dict[str, Callable[[str], object]] = {
+    "sleep": never,
     "hold": _hold,
-    "nap": _nap,
-    "kill": _kill,
-    "exit": _exit,
+    "nap": lambda seconds: time.sleep(float(seconds)),
+    "kill": lambda _: os.kill(os.getpid(), signal.SIGKILL),
+    "exit": lambda status: os._exit(int(status)),
     "die": _die,
-    "fail": _fail,
-    "leave": _leave,
-    "interrupt": _interrupt,
+    "fail": lambda text: _raise(LookupError(text)),
+    "leave": lambda status: _raise(SystemExit(status)),
+    "interrupt": lambda _: _raise(KeyboardInterrupt()),
     "print": _print,
     "write": _write_to_parent,
     "meet": _meet,
     "arrive": _arrive,
     "arrive_holding": _arrive_holding,
-    "take": _take,
+    "take": lambda mebibytes: bytearray(int(mebibytes) << 20),
     "thread": _thread,
     "describe": _describe,
 }

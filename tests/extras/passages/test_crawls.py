@@ -4,7 +4,7 @@ import pytest
 
 from scrapy_simhash.extras.passages.index import open_passages
 from tests.crawl.harness import Crawl, run_named
-from tests.crawl.pages import ARTICLES, page
+from tests.crawl.pages import ARTICLES, page, put_articles
 
 PARAGRAPHS = ARTICLES["mill"][1].split("\n")
 TAGS = {"known_share": "known", "sources": "sources", "common_share": "common"}
@@ -14,8 +14,7 @@ TAGS = {"known_share": "known", "sources": "sources", "common_share": "common"}
 def pages(site):
     site.put("/mill", page("mill"))
     site.put("/bees", page("bees", append=PARAGRAPHS[1]))
-    site.put("/paper", page("paper"))
-    site.put("/failing", page("tram"))
+    put_articles(site, "/paper paper", "/failing tram")
     site.put("/tram", page("tram", append=PARAGRAPHS[0]))
     site.put("/mill-copy", page("mill", copy=1))
     return site
