@@ -1,10 +1,6 @@
 import json
-import os
-import subprocess
-import sys
 import warnings
 from functools import lru_cache
-from pathlib import Path
 
 import pytest
 import simhash as simhash_package
@@ -17,6 +13,7 @@ from scrapy_simhash.errors import EmptyText, UnsupportedText
 from scrapy_simhash.fingerprint import to_hex
 from scrapy_simhash.scheme import DEFAULT_PRESET, PRESETS, Scheme
 from scrapy_simhash.tokenization import jieba_tokenizer
+from tests.crawl.harness import python
 from tests.samples import CHINESE, ENGLISH, GREEK, TAGGED
 
 each = pytest.mark.parametrize("name", PRESETS)
@@ -81,14 +78,7 @@ class TestGolden:
         assert {name for name, _ in GOLDEN} == set(PRESETS)
 
     def test_another_process_without_rjieba_gets_the_same_and_prints_nothing(self):
-        child = subprocess.run(
-            [sys.executable, "-W", "ignore", "-c", OTHER_PROCESS],
-            env={**os.environ, "PYTHONHASHSEED": "20260101"},
-            cwd=Path(__file__).parents[1],
-            capture_output=True,
-            text=True,
-            check=True,
-        )
+        child = python("-W", "ignore", "-c", OTHER_PROCESS, PYTHONHASHSEED="20260101")
         assert json.loads(child.stdout) == [*GOLDEN.values()]
         assert child.stderr == ""
 

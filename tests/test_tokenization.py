@@ -1,7 +1,5 @@
 import logging
 import os
-import subprocess
-import sys
 import tempfile
 import unicodedata
 
@@ -18,6 +16,7 @@ from scrapy_simhash.tokenization import (
     owner_only_cache_directory,
     word_tokens,
 )
+from tests.crawl.harness import python
 from tests.samples import CHINESE
 
 # The tokenizers that normalize. The others leave a text unchanged, as their authors did.
@@ -190,10 +189,7 @@ assert jieba_tokens(text) == "开往 北方 群岛 的 第一班 渡轮 错过 �
 change()
 assert jieba_tokens(text) == "开往 北方 群岛 的 第一班 渡轮 错过 这 班船".split()
 """
-    child = subprocess.run(
-        [sys.executable, "-W", "ignore", "-X", "utf8", "-c", code], capture_output=True, text=True
-    )
-    assert child.returncode == 0, child.stderr
+    python("-W", "ignore", "-X", "utf8", "-c", code)
 
 
 class TestCacheDirectory:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import subprocess
+import sys
 import tempfile
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -91,6 +93,20 @@ def child_environment(**changes: str) -> dict[str, str]:
     )
     environment["PYTHONPATH"] = str(ROOT)
     return environment | changes
+
+
+def python(*arguments: object, cwd: Path | None = None, code: int = 0, **environment: str) -> Any:
+    """Run Python with these arguments to this exit code, in an environment as that of a crawl."""
+    ran = subprocess.run(
+        [sys.executable, *map(str, arguments)],
+        cwd=cwd,
+        env=child_environment(**environment),
+        capture_output=True,
+        text=True,
+        timeout=9 * TIMEOUT_S,
+    )
+    assert ran.returncode == code, ran.stderr[-5000:]
+    return ran
 
 
 def run_all(

@@ -9,8 +9,6 @@ import enum
 import functools
 import pathlib
 import re
-import subprocess
-import sys
 from decimal import Decimal
 from types import SimpleNamespace
 
@@ -27,6 +25,7 @@ from scrapy.spiders import CrawlSpider, Rule
 from scrapy_simhash.crawl.arguments import _SCRAPY, CARRIED_META_KEY, Arguments
 from scrapy_simhash.crawl.retries import repeated
 from scrapy_simhash.evidence import UNLIKE_ANY
+from tests.crawl.harness import python
 
 URL = "http://x.test/"
 
@@ -319,13 +318,7 @@ def test_hashes_are_the_same_in_another_process():
         "from tests.crawl.test_arguments import *;"
         "print({n: hash_of(meta={'v': m()}).hex() for n, m in VALUES.items()})"
     )
-    run = subprocess.run(
-        [sys.executable, "-c", code],
-        capture_output=True,
-        text=True,
-        check=True,
-        env={"PYTHONPATH": ":".join(sys.path), "PYTHONHASHSEED": "7"},
-    )
+    run = python("-c", code, PYTHONHASHSEED="7")
     assert ast.literal_eval(run.stdout) == {
         name: hash_of(meta={"v": make()}).hex() for name, make in VALUES.items()
     }

@@ -1,8 +1,6 @@
 """Wrong settings stop a crawl before it starts, by name, with their value and what is allowed."""
 
 import json
-import subprocess
-import sys
 
 import pytest
 from scrapy.settings import Settings
@@ -12,7 +10,7 @@ from scrapy_simhash.crawl.settings import SimhashSettings, conflicts, is_enabled
 from scrapy_simhash.crawl.settings_table import CORE
 from scrapy_simhash.errors import SettingsError
 from scrapy_simhash.scheme import PRESETS
-from tests.crawl.harness import ADDONS, child_environment, crawled
+from tests.crawl.harness import ADDONS, crawled, python
 from tests.crawl.pages import page
 
 # Setting → bad values, and the allowed ones in the message.
@@ -170,13 +168,10 @@ def test_a_bad_setting_is_a_message_and_leaves_the_feed_as_it_is(tmp_path, argum
     )
     feed = tmp_path / "feed.jsonl"
     feed.write_text("of yesterday")
-    command = [sys.executable, "-m", "scrapy", "runspider", "spider.py", "-O", str(feed)]
+    command = ["-m", "scrapy", "runspider", "spider.py", "-O", feed]
     for argument in (f"ADDONS={json.dumps(ADDONS)}", *arguments):
         command += ["-s", argument]
-    ended = subprocess.run(
-        command, cwd=tmp_path, env=child_environment(), capture_output=True, text=True
-    )
-    assert ended.returncode == 1
+    ended = python(*command, cwd=tmp_path, code=1)
     [line] = [line for line in ended.stderr.splitlines() if "SIMHASH_" in line and "=" in line]
     assert "ERROR: simhash: SIMHASH_" in line
     assert said in line

@@ -1,13 +1,10 @@
 """`scrapy shell`, `fetch`, `parse` and `check` never touch the index of the spider's crawls."""
 
-import subprocess
-import sys
-
 import pytest
 
-from tests.crawl.harness import child_environment
+from tests.crawl.harness import python
 from tests.crawl.pages import page
-from tests.crawl.test_switching_on import MANUAL
+from tests.crawl.test_switching_on import MANUAL, write_project
 
 SPIDER = '''
 import scrapy
@@ -38,8 +35,7 @@ COMMANDS = {
 
 @pytest.fixture
 def url(site):
-    site.put("/mill", page("mill"))
-    return site.url("/mill")
+    return site.put("/mill", page("mill"))
 
 
 @pytest.fixture(
@@ -49,29 +45,11 @@ def url(site):
     ]
 )
 def project(request, url, tmp_path):
-    package = tmp_path / "shop"
-    package.mkdir()
-    (package / "__init__.py").write_text("")
-    (package / "settings.py").write_text(
+    settings = (
         'SPIDER_MODULES = ["shop"]\nSIMHASH_ENABLED = True\nSIMHASH_ITEM_FIELDS = ["url"]\n'
         "TELNETCONSOLE_ENABLED = False\nROBOTSTXT_OBEY = False\nSIMHASH_WORKERS = 0\n"
-        + request.param
     )
-    (package / "spider.py").write_text(SPIDER.replace("URL", url))
-    (tmp_path / "scrapy.cfg").write_text("[settings]\ndefault = shop.settings\n")
-    return tmp_path
-
-
-def scrapy(project, *arguments):
-    return subprocess.run(
-        [sys.executable, "-m", "scrapy", *arguments],
-        cwd=project,
-        env=child_environment(),
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-    )
+    return write_project(tmp_path, settings + request.param, SPIDER.replace("URL", url))
 
 
 @pytest.mark.parametrize(
@@ -79,12 +57,11 @@ def scrapy(project, *arguments):
 )
 def test_they_make_no_index(project, url, names):
     for name in names:
-        command = COMMANDS[name]
-        ran = scrapy(project, *[url if part == "URL" else part for part in command])
-        assert ran.returncode == 0, ran.stderr
+        command = [url if part == "URL" else part for part in COMMANDS[name]]
+        ran = python("-m", "scrapy", *command, cwd=project)
         assert "simhash:" not in ran.stderr, name
         assert not (project / ".scrapy").exists(), name
         assert name != "shell" or "(200," in ran.stdout
-    crawled = scrapy(project, "crawl", "pages")
+    crawled = python("-m", "scrapy", "crawl", "pages", cwd=project)
     assert "'simhash/new': 1" in crawled.stderr
     assert (project / ".scrapy" / "simhash" / "spiders" / "pages" / "manifest.json").is_file()

@@ -1,13 +1,11 @@
 """No crawl loses an item of a content that the crawl without the plugin gives: generated spiders."""
 
 import json
-import subprocess
-import sys
 
 import pytest
 
 from tests.crawl.generated_spiders import SHAPES
-from tests.crawl.harness import child_environment
+from tests.crawl.harness import python
 from tests.index.redis_servers import needs_redis
 
 # Of each shape; each seed means two crawls.
@@ -16,13 +14,7 @@ THOROUGH_SEEDS = 70
 
 def compared(first, count, *shapes):
     """Return the results of `tests.crawl.generated`."""
-    done = subprocess.run(
-        [sys.executable, "-m", "tests.crawl.generated", str(first), str(count), *shapes],
-        capture_output=True,
-        text=True,
-        env=child_environment(),
-    )
-    assert done.returncode == 0, done.stderr[-3000:]
+    done = python("-m", "tests.crawl.generated", first, count, *shapes)
     return [json.loads(line) for line in done.stdout.splitlines()]
 
 

@@ -5,12 +5,11 @@ the machine; modules that are not loaded take no time.
 """
 
 import json
-import subprocess
 import sys
 
 from scrapy_simhash import Scheme, open_index
 from scrapy_simhash.scheme import DEFAULT_PRESET
-from tests.crawl.harness import child_environment
+from tests.crawl.harness import python
 
 START = """
 import json, sys
@@ -51,14 +50,7 @@ def test_a_start_with_an_existing_index_loads_only_what_it_uses(tmp_path):
     directory = tmp_path / "spiders" / "pages"
     with open_index(directory, Scheme.preset(DEFAULT_PRESET)):
         pass
-    child = subprocess.run(
-        [sys.executable, "-W", "ignore", "-c", START, str(tmp_path)],
-        cwd=tmp_path,
-        env=child_environment(),
-        capture_output=True,
-        text=True,
-    )
-    assert child.returncode == 0, child.stderr
+    child = python("-W", "ignore", "-c", START, tmp_path, cwd=tmp_path)
     told = json.loads(child.stdout.splitlines()[-1])
     assert (told["reason"], told["size"]) == ("finished", 0), child.stderr
     tops = {name.partition(".")[0] for name in told["imported"]}

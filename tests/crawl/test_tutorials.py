@@ -3,24 +3,19 @@
 The sites are answered by an HTTP proxy on loopback, so that the spiders keep their addresses.
 """
 
-from __future__ import annotations
-
 import csv
 import json
 import os
 import random
 import re
-import subprocess
-import sys
-import threading
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
 
-from tests.crawl.harness import WORKERS, child_environment
+from tests.crawl.harness import WORKERS, child_environment, python
 from tests.crawl.pages import ARTICLES, page
+from tests.crawl.site import serving
 
 DOCS = Path(__file__).parents[2] / "docs" / "tutorials"
 TUTORIALS = sorted(path.stem for path in DOCS.glob("*.md"))
@@ -35,33 +30,11 @@ def blocks(name):
     return settings, spider
 
 
-class Proxy(BaseHTTPRequestHandler):
-    web: dict[str, str]
-
-    def do_GET(self):
-        html = self.web.get(self.path)
-        body = (html or "not here").encode()
-        self.send_response(200 if html else 404)
-        self.send_header("Content-Type", "text/html; charset=utf-8")
-        self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)
-
-    def log_message(self, *arguments):
-        pass
-
-
 class Project:
-    """A Scrapy project with the settings and the spider of a tutorial.
+    """A Scrapy project with the settings and the spider of a tutorial, and a proxy for its sites."""
 
-    :ivar web: the pages by URL.
-    """
-
-    def __init__(self, name, directory, address):
-        self.directory = directory
-        self.name = name
-        self.web = {}
-        self._address = address
+    def __init__(self, name, directory, proxy):
+        self.name, self.directory, self.proxy = name, directory, proxy
         settings, spider = blocks(name)
         (directory / "scrapy.cfg").write_text("[settings]\ndefault = project.settings\n")
         package = directory / "project"
@@ -72,20 +45,10 @@ class Project:
 
     def scrapy(self, *arguments):
         """Run a command of Scrapy in the project."""
-        environment = {
-            name: value
-            for name, value in child_environment(http_proxy=self._address).items()
-            if name.lower() != "no_proxy"
-        }
-        environment["PYTHONPATH"] += os.pathsep + str(self.directory)
-        child = subprocess.run(
-            [sys.executable, "-m", "scrapy", *arguments],
-            cwd=self.directory,
-            env=environment,
-            capture_output=True,
-            text=True,
-        )
-        assert child.returncode == 0, child.stderr
+        path = f"{child_environment()['PYTHONPATH']}{os.pathsep}{self.directory}"
+        environment = {"PYTHONPATH": path, "http_proxy": self.proxy.url("")}
+        environment |= {"no_proxy": "", "NO_PROXY": ""}
+        child = python("-m", "scrapy", *arguments, cwd=self.directory, **environment)
         assert "Traceback" not in child.stderr, child.stderr
         return child
 
@@ -101,6 +64,11 @@ class Project:
         assert "'finish_reason': 'finished'" in log, log
         return log
 
+    def put(self, pages):
+        """Serve pages under their URLs."""
+        for url, html in pages.items():
+            self.proxy.put(url, html)
+
     def lines(self, name):
         text = (self.directory / name).read_text(encoding="utf-8")
         return [json.loads(line) for line in text.splitlines()]
@@ -108,15 +76,8 @@ class Project:
 
 @pytest.fixture
 def project(request, tmp_path):
-    handler = type("Handler", (Proxy,), {"web": {}})
-    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
-        thread = threading.Thread(target=server.serve_forever)
-        thread.start()
-        made = Project(request.param, tmp_path, f"http://127.0.0.1:{server.server_port}")
-        made.web = handler.web
-        yield made
-        server.shutdown()
-        thread.join()
+    with serving() as proxy:
+        yield Project(request.param, tmp_path, proxy)
 
 
 def tutorial(name):
@@ -155,17 +116,17 @@ def test_a_corpus_grows_by_new_texts_alone(project):
     names = ["mill", "bees", "paper", "tram"]
     for host, copy in (("library", None), ("mirror", 1)):
         links = [f"/{name}" for name in names]
-        project.web[f"http://{host}.example/"] = article("Contents", "", links=links)
+        project.proxy.put(f"http://{host}.example/", article("Contents", "", links=links))
         for name in names:
-            project.web[f"http://{host}.example/{name}"] = page(name, copy=copy)
+            project.proxy.put(f"http://{host}.example/{name}", page(name, copy=copy))
     project.crawl()
     first = project.lines("corpus.jsonl")
     titles = {ARTICLES[name][0] for name in names}
     assert len(first) == len(names)
     assert {title for title in titles for line in first if title in line["markdown"]} == titles
     assert any(line["markdown"].startswith("# ") for line in first)
-    project.web["http://library.example/ice"] = page("ice")
-    project.web["http://library.example/mill"] = page("mill", links=["/ice"])
+    project.proxy.put("http://library.example/ice", page("ice"))
+    project.proxy.put("http://library.example/mill", page("mill", links=["/ice"]))
     project.crawl()
     [new] = project.lines("corpus.jsonl")[len(first) :]
     assert new["url"] == "http://library.example/ice"
@@ -177,18 +138,18 @@ def test_news_of_twenty_sites_come_once(project):
     agency = story("agency")
     for number in range(1, 21):
         site = f"http://paper-{number}.example"
-        project.web[f"{site}/"] = article(f"Paper {number}", "", links=["/own", "/agency"])
-        project.web[f"{site}/own"] = article(f"Own story {number}", story(number))
-        project.web[f"{site}/agency"] = article(f"Headline {number}", agency)
+        project.proxy.put(f"{site}/", article(f"Paper {number}", "", links=["/own", "/agency"]))
+        project.proxy.put(f"{site}/own", article(f"Own story {number}", story(number)))
+        project.proxy.put(f"{site}/agency", article(f"Headline {number}", agency))
     log = project.crawl()
     items = project.lines("stories.jsonl")
     own = [item for item in items if item["url"].endswith("/own")]
     assert len(own) == 20
     assert len(items) == 21, log
-    project.web["http://paper-3.example/own"] = article("Own story 3", story(3, edition=1))
-    project.web["http://paper-7.example/late"] = article("Late story", story("late"))
-    project.web["http://paper-7.example/"] = article(
-        "Paper 7", "", links=["/own", "/agency", "/late"]
+    project.proxy.put("http://paper-3.example/own", article("Own story 3", story(3, edition=1)))
+    project.proxy.put("http://paper-7.example/late", article("Late story", story("late")))
+    project.proxy.put(
+        "http://paper-7.example/", article("Paper 7", "", links=["/own", "/agency", "/late"])
     )
     project.crawl()
     news = {item["url"]: item["kind"] for item in project.lines("stories.jsonl")[21:]}
@@ -232,8 +193,8 @@ def variants(items):
 def test_no_variant_of_a_product_is_lost(project):
     pages = shop(72)
     assert len(pages) == 2 * 360
-    project.web["http://shop.example/"] = article("Shop", "", links=pages)
-    project.web |= {f"http://shop.example{path}": html for path, html in pages.items()}
+    project.proxy.put("http://shop.example/", article("Shop", "", links=pages))
+    project.put({f"http://shop.example{path}": html for path, html in pages.items()})
     log = project.crawl()
     found = project.lines("products.jsonl")
     assert len(set(variants(found))) == len(found) == 360, log
@@ -255,8 +216,8 @@ def test_no_variant_is_lost_if_its_selectors_compare_pages(project):
     lines = settings.read_text().splitlines()
     kept = [line for line in lines if not line.startswith(left_out)]
     settings.write_text("\n".join([*kept, selectors]))
-    project.web["http://shop.example/"] = article("Shop", "", links=pages)
-    project.web |= {f"http://shop.example{path}": html for path, html in pages.items()}
+    project.proxy.put("http://shop.example/", article("Shop", "", links=pages))
+    project.put({f"http://shop.example{path}": html for path, html in pages.items()})
     log = project.crawl()
     found = project.lines("products.jsonl")
     assert len(set(variants(found))) == len(found) == 50, log
@@ -267,13 +228,15 @@ def test_no_variant_is_lost_if_its_selectors_compare_pages(project):
 def test_an_audit_lists_copies_without_a_canonical(project):
     site = "http://www.example.com"
     named = f'<link rel="canonical" href="{site}/mill">'
-    project.web |= {
-        f"{site}/": article("Home", "", links=["/mill", "/print", "/named", "/bees"]),
-        f"{site}/mill": page("mill"),
-        f"{site}/print": page("mill", copy=1),
-        f"{site}/named": page("mill", copy=2, head=named),
-        f"{site}/bees": page("bees"),
-    }
+    project.put(
+        {
+            f"{site}/": article("Home", "", links=["/mill", "/print", "/named", "/bees"]),
+            f"{site}/mill": page("mill"),
+            f"{site}/print": page("mill", copy=1),
+            f"{site}/named": page("mill", copy=2, head=named),
+            f"{site}/bees": page("bees"),
+        }
+    )
     log = project.crawl()
     rows = list(csv.DictReader((project.directory / "copies.csv").read_text().splitlines()))
     assert [(row["url"], row["copy_of"]) for row in rows] == [(f"{site}/print", f"{site}/mill")], (

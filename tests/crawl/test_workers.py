@@ -1,12 +1,10 @@
 """Crawls whose pages are fingerprinted in worker processes, also if pages or workers misbehave."""
 
 import json
-import subprocess
-import sys
 
 import pytest
 
-from tests.crawl.harness import Crawl, child_environment, crawled, run
+from tests.crawl.harness import Crawl, crawled, python, run
 from tests.crawl.pages import page, put_articles
 from tests.crawl.test_callbacks import REACTORS, reactorless_handlers
 from tests.crawl.worker_extractors import OBEDIENT, page_with
@@ -195,15 +193,7 @@ def run_script(directory, process, urls, settings):
     """A script without a ``__main__`` guard works, too."""
     path = directory / "script.py"
     path.write_text(SCRIPT.format(process=process))
-    child = subprocess.run(
-        [sys.executable, str(path), json.dumps(settings), *urls],
-        cwd=directory,
-        env=child_environment(),
-        capture_output=True,
-        text=True,
-        timeout=120,
-    )
-    assert child.returncode == 0, child.stderr
+    child = python(path, json.dumps(settings), *urls, cwd=directory)
     assert child.stdout == ""
     assert (directory / "runs").read_text() == "once more, "
     return json.loads((directory / "items.json").read_text()), child.stderr

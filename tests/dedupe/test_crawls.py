@@ -11,7 +11,7 @@ from urllib.request import urlopen
 import pytest
 from warcio.archiveiterator import ArchiveIterator
 
-from tests.crawl.harness import child_environment
+from tests.crawl.harness import python
 
 from .samples import http_response, read_lines, run, warc_record
 
@@ -45,18 +45,10 @@ def items(server, tmp_path_factory):
         "LOG_LEVEL": "WARNING",
         "TELNETCONSOLE_ENABLED": "False",
     }
-    command = [sys.executable, "-m", "scrapy", "crawl", "site", "-a", f"url={server.url}"]
+    command = ["-m", "scrapy", "crawl", "site", "-a", f"url={server.url}"]
     for name, value in settings.items():
         command += ["-s", f"{name}={value}"]
-    done = subprocess.run(
-        [*command, "-O", str(folder / "items.jsonl")],
-        cwd=PROJECT,
-        env=child_environment(),
-        capture_output=True,
-        text=True,
-        timeout=DEADLINE_S,
-    )
-    assert done.returncode == 0, done.stderr
+    python(*command, "-O", folder / "items.jsonl", cwd=PROJECT)
     return read_lines(folder / "items.jsonl")
 
 

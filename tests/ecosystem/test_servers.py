@@ -12,23 +12,11 @@ from urllib.request import urlopen
 import pytest
 
 from tests.crawl.harness import Crawl, child_environment, run
-from tests.crawl.pages import page
+from tests.crawl.pages import put_articles
+from tests.crawl.test_switching_on import write_project
 from tests.index.redis_servers import free_port, needs_redis
 
 pytestmark = pytest.mark.thorough
-SPIDER = """
-import scrapy
-
-class PagesSpider(scrapy.Spider):
-    name = "pages"
-
-    async def start(self):
-        for url in self.urls.split():
-            yield scrapy.Request(url)
-
-    def parse(self, response):
-        yield {"url": response.url}
-"""
 SETTINGS = """
 SPIDER_MODULES = ["shop.spider"]
 ADDONS = {"scrapy_simhash.Addon": 500}
@@ -41,11 +29,7 @@ FEEDS = {"items.jsonl": {"format": "jsonlines"}}
 
 @pytest.fixture(scope="module")
 def urls(site):
-    return [
-        site.put("/mill", page("mill")),
-        site.put("/copy", page("mill", copy=1)),
-        site.put("/bees", page("bees")),
-    ]
+    return put_articles(site, "/mill mill", "/copy mill 1", "/bees bees")
 
 
 def eventually(condition, process):
@@ -94,11 +78,7 @@ def scrapyd(directory):
 
 def test_scrapyd(urls, tmp_path):
     pytest.importorskip("scrapyd", reason="`make test-ecosystem` installs it")
-    package = tmp_path / "shop"
-    package.mkdir()
-    (package / "__init__.py").write_text("")
-    (package / "settings.py").write_text(SETTINGS)
-    (package / "spider.py").write_text(SPIDER)
+    write_project(tmp_path, SETTINGS)
     with scrapyd(tmp_path) as (ask, process):
         job = {"project": "shop", "spider": "pages", "urls": " ".join(urls)}
         assert ask("schedule.json", job)["status"] == "ok"

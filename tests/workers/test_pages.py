@@ -1,15 +1,13 @@
 """A worker reads the text that a spider reads, whether it gets text or bytes."""
 
 import codecs
-import subprocess
-import sys
 
 import pytest
 from scrapy.http import HtmlResponse
 
 from scrapy_simhash.crawl.fingerprinting import page_for_worker
 from scrapy_simhash.workers.pages import text_of_page
-from tests.crawl.harness import child_environment
+from tests.crawl.harness import python
 
 UTF_8 = "<p>Über 山坡 \U0001f6a2</p>".encode()
 META = b'<meta charset="utf-8">'
@@ -71,11 +69,5 @@ print(*loaded)
     ("when", "loaded"), [("later", "False False True"), ("at start", "True True True")]
 )
 def test_the_dictionary_is_loaded_at_start_or_by_the_first_chinese_page(when, loaded):
-    child = subprocess.run(
-        [sys.executable, "-X", "utf8", "-c", DICTIONARY, when],
-        env=child_environment(),
-        capture_output=True,
-        text=True,
-        check=True,
-    )
+    child = python("-X", "utf8", "-c", DICTIONARY, when)
     assert child.stdout == f"{loaded}\n"
