@@ -51,7 +51,7 @@ def lines_of(values: Mapping[Any, Any], indent: str = "") -> Iterator[str]:
     Of an object in a list, the first value has a line, and other short values share the next one.
     Empty lists, and zeros in objects, are left out.
     """
-    shown = {str(name): value for name, value in values.items() if not _is_empty(value)}
+    shown = {escaped(str(name)): value for name, value in values.items() if not _is_empty(value)}
     if indent:
         shown = {name: value for name, value in shown.items() if value != 0}
     single = [name for name, value in shown.items() if _is_single(value)]

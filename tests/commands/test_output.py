@@ -15,7 +15,7 @@ def test_each_kind_of_value():
         "problems": [],
         "skipped": {},
         "changed": False,
-        "kinds": {"new": 3, "unchanged": 0},
+        "damaged": {"in\x07.csv": "cut", 5: 0},
         "removed": ["b", "c"],
         "matches": [{"key": "d", "distance": 0, "name": "", "parts": [1], "reason": "a copy"}],
     }
@@ -26,9 +26,7 @@ def test_each_kind_of_value():
         "confirmed     yes",
         "first_seen_s  1970-01-02 00:00:00+00:00",
         "changed       no",
-        "kinds",
-        "  new        3",
-        "  unchanged  0",
+        *("damaged", "  in\\x07.csv  cut"),
         *("removed", "  b", "  c"),
         *("matches", "  d", "    distance 0, reason a copy"),
     ]
