@@ -16,8 +16,6 @@ from scrapy_simhash.errors import SimhashError
 from scrapy_simhash.index.manifest import FILE_NAME
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from scrapy_simhash.maintenance.sources import Location
 
 
@@ -33,21 +31,18 @@ def add_number(
     parser: argparse._ActionsContainer,
     option: str,
     meaning: str,
-    low: float,
+    low: int,
     high: float = inf,
     *,
-    default: float | None = None,
-    metavar: str = "N",
-    kind: Callable[[str], float] = int,
+    default: int | None = None,
 ) -> None:
-    """Add an option whose value is a number from `low` to `high`.
+    """Add an option whose value is a whole number from `low` to `high`.
 
     :param meaning: text of ``--help``. If there is a default, it is appended.
-    :param kind: int or float; it converts the text.
     """
 
-    def number(text: str) -> float:  # argparse shows this name: "invalid number value"
-        value = kind(text)
+    def number(text: str) -> int:  # argparse shows this name: "invalid number value"
+        value = int(text)
         if not low <= value <= high:
             allowed = f"{low} or more" if high == inf else f"from {low} to {high}"
             raise argparse.ArgumentTypeError(f"{text}: must be {allowed}")
@@ -55,7 +50,7 @@ def add_number(
 
     shown_default = "" if default is None else " (default: %(default)s)"
     parser.add_argument(
-        option, metavar=metavar, type=number, default=default, help=f"{meaning}{shown_default}"
+        option, metavar="N", type=number, default=default, help=f"{meaning}{shown_default}"
     )
 
 

@@ -167,3 +167,21 @@ def shown_fingerprint(fingerprint: int | None, bits: int) -> str | None:
 def shown_time(seconds: int, separator: str = " ") -> str:
     """Return a Unix time as text in UTC, such as ``2026-01-31 18:00:07+00:00``."""
     return datetime.fromtimestamp(seconds, timezone.utc).isoformat(separator)
+
+
+def reason_of(found: Any, limits: Any, names: tuple[str, str] = ("", "")) -> str:
+    """Return why a page is a copy or not, see `explain`.
+
+    :param found: a match or log line, with the attributes `against`, `distance` and `similarity`.
+    :param limits: an index or its manifest, with `max_distance` and `confirmation`.
+    """
+    from scrapy_simhash.reasons import explain
+
+    return explain(
+        found.against,
+        distance=found.distance,
+        similarity=found.similarity,
+        max_distance=limits.max_distance,
+        confirmation=limits.confirmation,
+        names=names,
+    )

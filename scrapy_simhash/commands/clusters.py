@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from scrapy_simhash.commands._command import Command
 from scrapy_simhash.commands._options import add_number, index_location
-from scrapy_simhash.commands._output import note, show_json, show_result
-from scrapy_simhash.reasons import explain
+from scrapy_simhash.commands._output import note, reason_of, show_json, show_result
 
 if TYPE_CHECKING:
     import argparse
@@ -104,15 +103,8 @@ def _groups(
         }
 
     def member(line: NearDuplicate, representative: str) -> dict[str, Any]:
-        reason = explain(
-            line.against,
-            distance=line.distance,
-            similarity=line.similarity,
-            max_distance=manifest.max_distance,
-            confirmation=manifest.confirmation,
-            names=(line.label, labels.get(representative, "")),
-        )
         names = ("key", "distance", "similarity", "action")
+        reason = reason_of(line, manifest, (line.label, labels.get(representative, "")))
         return {name: getattr(line, name) for name in names} | {"reason": reason}
 
     return groups, member

@@ -7,10 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 from scrapy_simhash.commands._command import Command
 from scrapy_simhash.commands._options import add_number, index_location
-from scrapy_simhash.commands._output import note, show_result, shown_fingerprint
+from scrapy_simhash.commands._output import note, reason_of, show_result, shown_fingerprint
 from scrapy_simhash.commands._pages import PAGE_METAVAR, fingerprint_of, load_page
 from scrapy_simhash.commands._settings import page_scope, query_settings
-from scrapy_simhash.reasons import explain
 
 if TYPE_CHECKING:
     import argparse
@@ -81,13 +80,7 @@ def _stored(index: Index, key: str) -> dict[str, Any]:
         | {
             "fingerprint": shown_fingerprint(line.fingerprint, bits),
             "confirmed": line.confirmed,
-            "reason": explain(
-                line.against,
-                distance=line.distance,
-                similarity=line.similarity,
-                max_distance=index.max_distance,
-                confirmation=index.confirmation,
-            ),
+            "reason": reason_of(line, index),
         }
         for line in lines
     ]
@@ -157,14 +150,7 @@ def _answer(options: argparse.Namespace) -> dict[str, Any]:
                 "similarity": match.similarity,
                 "confirmed": match.confirmed,
                 "name": match.label,
-                "reason": explain(
-                    match.against,
-                    distance=match.distance,
-                    similarity=match.similarity,
-                    max_distance=k,
-                    confirmation=confirmation,
-                    names=(evidence.label.decode(), match.label),
-                ),
+                "reason": reason_of(match, chosen, (evidence.label.decode(), match.label)),
             }
             for match in matches
         ],

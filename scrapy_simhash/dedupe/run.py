@@ -36,8 +36,8 @@ if TYPE_CHECKING:
 
 # Upper limits of a job (the records of one message to a worker). The last record may exceed the
 # bytes.
-_JOB_RECORDS = 64
-_JOB_BYTES = 1 << 18
+_JOB_RECORDS = 256
+_JOB_BYTES = 1 << 20
 # A job of HTML files holds only paths. Eight long pages stay within the time-out of a job.
 _JOB_HTML_FILES = 8
 # Smaller inputs take less time than worker processes need to start.
