@@ -19,12 +19,12 @@ class Command:
     :param summary: a line for the list of subcommands.
     :param description: text of ``--help``; ``{program}`` stands for the name of the program.
     :param run: takes the parsed options and returns the exit code (None for 0), or raises
-        SimhashError, OSError or WrongUsage. None if the arguments are subcommands, which have a
-        `run` of their own.
+        SimhashError, OSError or WrongUsage. None if there are `commands`.
     :param add_arguments: adds the arguments to a parser that has those of `index` and `json`.
     :param index: add the options that name an index, see `index_location`.
     :param settings: options that set a setting, see `add_settings`.
     :param json: add ``--json``.
+    :param commands: subcommands.
     """
 
     name: str
@@ -35,6 +35,7 @@ class Command:
     index: bool = False
     json: bool = True
     settings: tuple[str, ...] = ()
+    commands: tuple[Command, ...] = ()
 
     def add_parser(self, subparsers: argparse._SubParsersAction[Any]) -> None:
         """Add the parser. It puts two functions into the parsed options: `run`, and `error`, which
@@ -68,3 +69,7 @@ class Command:
         if self.json:
             parser.add_argument("--json", action="store_true", help="show the result as JSON")
         self.add_arguments(parser)
+        if self.commands:
+            commands = parser.add_subparsers(metavar="COMMAND", title="commands", required=True)
+            for command in self.commands:
+                command.add_parser(commands)

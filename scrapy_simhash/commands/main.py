@@ -13,14 +13,20 @@ from typing import TYPE_CHECKING
 from scrapy_simhash.commands import (
     _output,
     calibrate,
+    clusters,
     compare,
     dedupe,
+    export,
     extract,
-    index,
+    import_,
+    query,
     report,
+    stats,
 )
+from scrapy_simhash.commands._command import Command
 from scrapy_simhash.commands._options import WrongUsage
 from scrapy_simhash.commands._settings import with_given
+from scrapy_simhash.commands.maintenance import MAINTENANCE_COMMANDS
 from scrapy_simhash.errors import SimhashError
 from scrapy_simhash.slices import load, slices
 
@@ -28,8 +34,6 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from scrapy.settings import Settings
-
-    from scrapy_simhash.commands._command import Command
 
 
 _DESCRIPTION = """\
@@ -42,9 +46,31 @@ negative answer (problems were found, a page is unknown); 2 wrong usage; 130 int
 """
 
 
+_INDEX_DESCRIPTION = """\
+Queries and maintains an index that crawls have made.
+
+  {program} index stats --spider news
+  {program} index query 'https://example.com/article?print=1'
+  {program} index check --help
+"""
+_INDEX_COMMANDS = (
+    stats.COMMAND,
+    clusters.COMMAND,
+    query.COMMAND,
+    *MAINTENANCE_COMMANDS,
+    export.COMMAND,
+    import_.COMMAND,
+)
 COMMANDS = (
     report.COMMAND,
-    index.COMMAND,
+    Command(
+        "index",
+        "query and maintain an index",
+        _INDEX_DESCRIPTION,
+        None,
+        json=False,
+        commands=_INDEX_COMMANDS,
+    ),
     extract.COMMAND,
     compare.COMMAND,
     calibrate.COMMAND,
