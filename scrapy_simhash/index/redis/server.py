@@ -6,6 +6,7 @@ import re
 import time
 from contextlib import contextmanager
 from functools import cached_property
+from inspect import signature
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qs, urlsplit
 
@@ -49,6 +50,13 @@ _RETRIED = (redis.ConnectionError,)
 _DAMAGE = re.compile(
     "attempt to|bad argument|data string|Bad data format|not an integer|would overflow"
 )
+# These options save up to four round trips per connection: redis-py sends no HELLO, and does not
+# tell the server its name and version. Older releases have two options for the latter.
+_QUICK_CONNECTION: dict[str, Any] = {"protocol": 2} | (
+    {"driver_info": None}
+    if "driver_info" in signature(redis.Redis).parameters
+    else {"lib_name": None, "lib_version": None}
+)
 
 
 class Server:
@@ -78,7 +86,7 @@ class Server:
         self._away: IndexUnreachable | None = None  # the last error
         self._next_attempt_s = 0.0
         options = {
-            "protocol": 2,
+            **_QUICK_CONNECTION,
             "socket_timeout": _TIMEOUT_S,
             "socket_connect_timeout": _TIMEOUT_S,
             **(parameters or {}),
