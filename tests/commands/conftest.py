@@ -8,18 +8,15 @@ import shutil
 import signal
 import subprocess
 import sys
-from typing import TYPE_CHECKING, NamedTuple
+from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 
 from scrapy_simhash.commands.main import main
 
-from .demo_index import crawl_demo_site
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
 DEADLINE_S = 60
+EXAMPLE = Path(__file__).parents[2] / "example_project"
 MODULE = (sys.executable, "-m", "scrapy_simhash")
 SCRAPY = (sys.executable, "-m", "scrapy", "simhash")
 
@@ -51,7 +48,17 @@ def folder(tmp_path, monkeypatch):
 @pytest.fixture(scope="session")
 def demo(tmp_path_factory):
     """The index that a crawl of the demo site leaves; tests copy it."""
-    return crawl_demo_site(tmp_path_factory.mktemp("demo"))
+    sys.path.insert(0, str(EXAMPLE))
+    try:
+        from example.demo import crawl
+        from example.demosite import DemoServer
+    finally:
+        sys.path.remove(str(EXAMPLE))
+    directory = tmp_path_factory.mktemp("demo")
+    with DemoServer() as server:
+        done = crawl(server, directory)
+    assert len(done.pairs) > 10
+    return directory / "simhash" / "spiders" / "site"
 
 
 @pytest.fixture

@@ -1,11 +1,13 @@
 """Crawls with an index in Redis: settings, faults of the server, and other crawlers."""
 
+import asyncio
 import os
 import signal
 import subprocess
 import sys
 import threading
 import time
+from contextlib import closing
 
 import pytest
 from scrapy.settings import Settings
@@ -17,10 +19,65 @@ from scrapy_simhash.index.redis.layout import state_key
 from tests.crawl.generated_spiders import page as generated_page
 from tests.crawl.generated_spiders import prose
 from tests.crawl.harness import Crawl, child_environment, crawled, run
-from tests.index.redis_proxy import RedisProxy
 from tests.index.redis_servers import RedisServer, free_port, needs_redis
 
 pytestmark = needs_redis
+
+
+class RedisProxy:
+    """Passes bytes on to a port of this machine, each answer later.
+
+    `round_trips` counts messages that a client sends after the answer to the one before.
+    """
+
+    def __init__(self, port, *, delay_s):
+        self.round_trips = 0
+        self._writers = []
+        self._loop = asyncio.new_event_loop()
+        self._target = port
+        self._delay_s = delay_s
+        self._server = self._loop.run_until_complete(
+            asyncio.start_server(self._connected, "127.0.0.1", 0)
+        )
+        self.url = f"redis://127.0.0.1:{self._server.sockets[0].getsockname()[1]}/0"
+        self._thread = threading.Thread(target=self._loop.run_forever)
+        self._thread.start()
+
+    async def _connected(self, from_client, to_client):
+        from_server, to_server = await asyncio.open_connection("127.0.0.1", self._target)
+        self._writers += (to_client, to_server)
+        is_answered = True
+
+        async def ask():
+            nonlocal is_answered
+            while data := await from_client.read(1 << 16):
+                self.round_trips += is_answered
+                is_answered = False
+                to_server.write(data)
+            to_server.close()
+
+        async def answer():
+            nonlocal is_answered
+            while data := await from_server.read(1 << 16):
+                await asyncio.sleep(self._delay_s)
+                is_answered = True
+                to_client.write(data)
+            to_client.close()
+
+        await asyncio.gather(ask(), answer(), return_exceptions=True)
+
+    def close(self):
+        asyncio.run_coroutine_threadsafe(self._stop(), self._loop).result()
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join()
+        self._loop.close()
+
+    async def _stop(self):
+        self._server.close()
+        for writer in self._writers:
+            writer.close()
+        others = asyncio.all_tasks() - {asyncio.current_task()}
+        await asyncio.gather(*others, return_exceptions=True)
 
 
 def story(number):
@@ -154,11 +211,8 @@ def test_a_crawl_of_one_page_waits_for_few_answers(site, tmp_path, own_server):
     """Opening and closing an index take two round trips each. In a thread, two write the beginning
     of the crawl, and two handle the page. The new server lacks three scripts.
     """
-    proxy = RedisProxy(own_server.ports[0], delay_s=0.005)
-    try:
+    with closing(RedisProxy(own_server.ports[0], delay_s=0.005)) as proxy:
         crawl = crawled(tmp_path, [site.put("/one", story(1))], settings(proxy.url, "few"))
-    finally:
-        proxy.close()
     assert (len(crawl.items), crawl.stat("index/size")) == (1, 1)
     assert proxy.round_trips <= 11
 
@@ -222,7 +276,7 @@ def test_a_server_that_goes_away_while_the_index_is_opened(site, tmp_path, redis
     assert crawl.lines("WARNING", "ran without the plugin")
 
 
-def test_a_server_that_goes_away(site, tmp_path, own_server):
+def test_a_server_that_goes_away(site, tmp_path, own_server, monkeypatch):
     """Pages pass, are counted, and the log says so; the crawl ends by itself."""
     before = [site.put(f"/before/{number}", story(4)) for number in range(2)]
     stopped = threading.Event()
@@ -235,13 +289,9 @@ def test_a_server_that_goes_away(site, tmp_path, own_server):
         return answer(path)
 
     after = [site.put(f"/after/{number}", story(5)) for number in range(3)]
-    site.answer = stopping
-    try:
-        crawl = crawled(
-            tmp_path, [*before, *after], settings(own_server.url, "away", SIMHASH_REDIS_LEASE_S=2)
-        )
-    finally:
-        del site.answer
+    monkeypatch.setattr(site, "answer", stopping)
+    how = settings(own_server.url, "away", SIMHASH_REDIS_LEASE_S=2)
+    crawl = crawled(tmp_path, [*before, *after], how)
     assert crawl.finish_reason == "finished"
     assert crawl.seen() == ["/before/0", "/after/0", "/after/1", "/after/2"]
     assert len(crawl.items) == 4
@@ -250,7 +300,7 @@ def test_a_server_that_goes_away(site, tmp_path, own_server):
 
 
 @pytest.mark.thorough
-def test_a_server_that_comes_back(site, tmp_path, own_server):
+def test_a_server_that_comes_back(site, tmp_path, own_server, monkeypatch):
     port = own_server.ports[0]
     urls = [site.put(f"/{number}", story(number)) for number in range(3)]
     copies = [site.put(f"/copy/{number}", story(number)) for number in range(3)]
@@ -264,15 +314,9 @@ def test_a_server_that_comes_back(site, tmp_path, own_server):
             time.sleep(5.2)  # an index that is away is left alone for 5 s
         return answer(path)
 
-    site.answer = restarting
-    try:
-        crawl = crawled(
-            tmp_path,
-            [*urls, *copies, site.put("/last", story(2))],
-            settings(own_server.url, "back"),
-        )
-    finally:
-        del site.answer
+    monkeypatch.setattr(site, "answer", restarting)
+    requests = [*urls, *copies, site.put("/last", story(2))]
+    crawl = crawled(tmp_path, requests, settings(own_server.url, "back"))
     assert crawl.finish_reason == "finished"
     assert crawl.lines("WARNING", "answers again")
     # /last, a copy of /copy/2. The server had forgotten the rest, but for a page that was settled late.
@@ -300,8 +344,7 @@ def test_a_page_that_no_callback_gets_stands_in_nobodys_way(site, tmp_path, redi
 def test_the_event_loop_does_not_wait_for_a_slow_server(site, tmp_path, own_server):
     """Each answer takes 50 ms. Threads wait for it, and never that of the event loop."""
     urls = [site.put(f"/slow/{number}", story(number)) for number in range(20)]
-    delayed = RedisProxy(own_server.ports[0], delay_s=0.05)
-    try:
+    with closing(RedisProxy(own_server.ports[0], delay_s=0.05)) as delayed:
         crawl = crawled(
             tmp_path,
             urls,
@@ -309,8 +352,6 @@ def test_the_event_loop_does_not_wait_for_a_slow_server(site, tmp_path, own_serv
             spider="tests.crawl.redis_spiders.ThreadsSpider",
             arguments={"at_once": True},
         )
-    finally:
-        delayed.close()
     assert len(crawl.items) == 20
     [in_loop] = [event["in_loop"] for event in crawl.events if event["what"] == "answers"]
     # At least one to observe pages and one to confirm them.

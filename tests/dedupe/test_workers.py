@@ -1,6 +1,9 @@
 """Workers that die or hang: their records are skipped, and nothing else changes."""
 
+import os
 import pickle
+import signal
+from contextlib import closing
 
 import pytest
 
@@ -14,7 +17,20 @@ from scrapy_simhash.scheme import Scheme
 from .samples import json_lines, read_lines, records, run
 
 EVIDENCE = Evidence(bytes(range(7)), 5, b"\n" * 4, b"\xff\n", b"\x80")
-EXTRACTOR = "tests.dedupe.extractors.deadly"
+EXTRACTOR = f"{__name__}.deadly"
+
+
+def deadly(html):
+    """Kill the worker, hang or raise an error, as the page says."""
+    if "DIE" in html:
+        os.kill(os.getpid(), signal.SIGKILL)
+    if "RAISE" in html:
+        raise ValueError("no")
+    if "EXIT" in html:
+        raise SystemExit
+    while "HANG" in html:
+        pass
+    return html.replace("<html><p>", "").replace("</p></html>", "")
 
 
 def fingerprinter(timeout_ms=60_000):
@@ -32,19 +48,16 @@ def jobs(count, each=5):
 
 
 def test_an_answer_has_what_the_judge_needs_and_nothing_else():
-    workers = Workers(fingerprinter(), 1)
     records = [
         Fingerprinted("a", 2**255 + 1, EVIDENCE),
         Fingerprinted("\ud800\n", skipped="few_tokens"),
         Fingerprinted("c", 0, Evidence(certainty=b"\n")),
     ]
-    try:
+    with closing(Workers(fingerprinter(), 1)) as workers:
         work = workers.pool._work
         assert work.result(pickle.dumps(records)) == records
         with pytest.raises(pickle.UnpicklingError, match="DedupeOptions"):
             work.result(pickle.dumps(DedupeOptions))
-    finally:
-        workers.close()
 
 
 @pytest.mark.parametrize(("word", "reason"), [("DIE", "worker_died"), ("HANG", "timeout")])

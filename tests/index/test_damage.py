@@ -2,7 +2,7 @@
 
 import random
 import shutil
-from contextlib import suppress
+from contextlib import closing, suppress
 
 import pytest
 
@@ -62,11 +62,8 @@ def copy(pristine, tmp_path):
 
 def compact(kind, directory):
     """What databases do on their own when they have been read or written for long."""
-    database = database_kind(kind)(str(directory), directory / kind)
-    try:
+    with closing(database_kind(kind)(str(directory), directory / kind)) as database:
         database._db.compact_range(*([] if kind == "leveldb" else [None, None]))
-    finally:
-        database.close()
 
 
 def damaged(path, seed, *, bit, before=None):
