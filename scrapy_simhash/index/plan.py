@@ -106,17 +106,8 @@ class TablePlan:
         """The largest distance at which the tables still find every fingerprint."""
         return self.blocks - self.chosen
 
-    @cached_property
-    def _single_blocks(self) -> tuple[tuple[int, int], ...] | None:
-        """(shift, mask) of each table if each prefix is one block; else None."""
-        if any(len(table) > 1 for table in self.tables):
-            return None
-        return tuple((shift, (1 << width) - 1) for ((shift, width),) in self.tables)
-
     def prefixes(self, fingerprint: int) -> list[int]:
         """Return the prefix of a fingerprint in each table."""
-        if self._single_blocks is not None:
-            return [fingerprint >> shift & mask for shift, mask in self._single_blocks]
         prefixes = []
         for table in self.tables:
             prefix = 0

@@ -45,7 +45,8 @@ class Prober:
     """A chooser of the buckets to look up in the probed tables of a plan."""
 
     def __init__(self, plan: TablePlan) -> None:
-        self._plan = plan
+        self._block_shifts = [block.shift for (block,) in plan.tables]
+        self._mask = (1 << plan.prefix_bits) - 1
         self._probe_count = plan.probes
         width, tables = plan.prefix_bits, len(plan.tables)
         self._bits = plan.bits
@@ -71,7 +72,9 @@ class Prober:
         :param queries: (fingerprint, certainty). If a certainty is unknown, none is used.
         """
         count, (tables, width) = len(queries), self._shape
-        own_prefixes = np.array([self._plan.prefixes(fingerprint) for fingerprint, _ in queries])
+        own_prefixes = np.array(
+            [[query >> shift & self._mask for shift in self._block_shifts] for query, _ in queries]
+        )
         packed = b"".join([certainty for _, certainty in queries])
         if len(packed) != count * self._bits:
             prefixes = own_prefixes.take(self._bare_tables, axis=1) ^ self._bare_flips

@@ -123,16 +123,14 @@ class RunFile:
         self._path = path
         self._file = path.open("wb", buffering=1 << 18)
         self.sum = xxh3_64()
-        self._unsynced_bytes = 0
-        self.word_count = 0
-        """Number of words written."""
+        self._word_count = self._unsynced_bytes = 0
 
     def write(self, words: NDArray[np.uint32]) -> None:
         """Append words."""
         packed = words.astype("<u4", copy=False).tobytes()
         self.sum.update(packed)
         self._file.write(packed)
-        self.word_count += len(words)
+        self._word_count += len(words)
         self._unsynced_bytes += len(packed)
         if self._unsynced_bytes > _MAX_UNSYNCED_BYTES:
             self._sync()
@@ -140,7 +138,7 @@ class RunFile:
     def finish(self, bits: int, starts: list[int], rows: int) -> Run:
         """Sync the file, and return the run."""
         self._sync()
-        return Run(_mapped(self._path, "<u4", (self.word_count,)), bits, starts, rows)
+        return Run(_mapped(self._path, "<u4", (self._word_count,)), bits, starts, rows)
 
     def close(self) -> None:
         """Close the file."""

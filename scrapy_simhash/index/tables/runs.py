@@ -7,7 +7,7 @@ the names of rows (`scrapy_simhash.index.tables.rows`). A *slot* is a value of t
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -24,16 +24,6 @@ HASH_BITS = 64
 _RADIX_BITS = 16
 # A step of a merge merges about this many positions of one table, at about 40 ns each.
 STEP_POSITIONS = 1 << 14
-
-
-class File(Protocol):
-    """Where `merge` writes words."""
-
-    word_count: int
-    """Number of words written."""
-
-    def write(self, words: Positions) -> None:
-        """Append words."""
 
 
 class Run(NamedTuple):
@@ -92,7 +82,7 @@ def merge(
     sources: Sequence[Run],
     bits: int,
     hashes: Callable[[int, Positions], Words],
-    file: File,
+    write: Callable[[Positions], object],
     starts: list[int],
 ) -> Iterator[int]:
     """Write the words of one run with the rows of several, which are fewer than 2**31.
@@ -101,6 +91,7 @@ def merge(
 
     :param bits: number of leading bits in a slot of the new run, at least those of each source.
     :param hashes: returns the hashes in a table of the rows at given positions.
+    :param write: is called with the words, part by part.
     :param starts: the `starts` of the new run are appended to it.
     :raises OSError: the disk fails.
     """
@@ -109,7 +100,7 @@ def merge(
     fewest_bits = min(run.bits for run in sources)
     step_bits = max(bits - (rows // STEP_POSITIONS).bit_length(), bits - fewest_bits, 0)
     step = 1 << min(step_bits, bits, _RADIX_BITS)
-    left = tables * (1 << bits) // step
+    left, size = tables * (1 << bits) // step, 0
     yield left
     for table in range(tables):
         directory = np.zeros((1 << bits) + 1, np.uint32)
@@ -128,10 +119,11 @@ def merge(
                 positions.append(own)
             merged = np.concatenate(slots)
             directory[slot + 1 : slot + step + 1] = np.bincount(merged, minlength=step)
-            file.write(np.concatenate(positions)[merged.argsort(kind="stable")])
+            write(np.concatenate(positions)[merged.argsort(kind="stable")])
             left -= 1
             yield left
-        directory[0] = file.word_count - rows
-        starts.append(file.word_count)
+        directory[0] = size
+        starts.append(size + rows)
+        size += rows + len(directory)
         # The sums of the counts are the indexes where buckets begin.
-        file.write(directory.cumsum(dtype=np.uint32))
+        write(directory.cumsum(dtype=np.uint32))

@@ -18,7 +18,7 @@ from scrapy_simhash.index.tables.rows import NUMBER_BITS, NUMBER_MASK
 from scrapy_simhash.index.tables.runs import HASH_BITS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
 
     from numpy.typing import NDArray
 
@@ -35,8 +35,7 @@ if TYPE_CHECKING:
 # As many queries are answered at once as have arrays that fit in the caches of a processor.
 QUERIES_AT_ONCE = 32
 _FEW_BUCKETS = 16
-# So many leading bits of a hash are looked up in the map of buckets that are not empty.
-_MAP_BITS = 20
+_NOTHING, _NOBODY = np.empty(0, np.uint32), np.empty(0, np.int64)
 # The bit counts of four words, a byte each, are added by one multiplication.
 _WORDS_SUMMED_AT_ONCE = 4
 _ONE_IN_EACH_BYTE = np.uint32(0x01010101)
@@ -62,10 +61,6 @@ class Search:
         self._prefixes, self._rows = prefixes, rows
         self._tables = len(plan.tables)
         self._prober = Prober(plan) if plan.prefix_bits else None
-        # Most probes of a small index find nothing. This map saves the look-ups of directories.
-        bits = min(plan.prefix_bits, _MAP_BITS)
-        self._map_shift = np.uint64(HASH_BITS - max(bits, 1))
-        self._map = np.zeros((self._tables, 1 << bits), np.bool_)
         self.set_runs([], 0)
 
     def set_runs(self, runs: Sequence[Run], unsorted_from: int) -> None:
@@ -73,12 +68,6 @@ class Search:
         self._runs, self._unsorted_from = runs, unsorted_from
         self._starts = np.array([run.starts for run in runs])
         self._shifts = np.array([[HASH_BITS - run.bits] for run in runs], np.uint64)
-
-    def occupy(self, hashes_by_table: Iterable[Words]) -> None:
-        """Note that rows are in runs, by their hashes in each table."""
-        if self._prober is not None:
-            for occupied, hashes in zip(self._map, hashes_by_table, strict=False):
-                occupied[hashes >> self._map_shift] = True
 
     def near(
         self, queries: Sequence[Query], max_distance: int, marks: Sequence[int] | None
@@ -97,17 +86,29 @@ class Search:
         self, queries: Sequence[Query], max_distance: int, marks: Sequence[int] | None
     ) -> list[list[int]]:
         """Search for queries of which all have a certainty, or none."""
-        rows = self._prefixes.packed([fingerprint for fingerprint, _ in queries])
+        count, rows = len(queries), self._prefixes.packed([query for query, _ in queries])
         # Without runs, all rows are compared, and most queries need no probes.
         buckets = self._buckets(queries, rows) if self._runs else None
-        positions, owners = self._candidates(buckets, rows, marks)
-        differing = self._rows.fingerprints(positions)
-        differing ^= rows.take(owners, axis=0)
+        positions, owners = _NOTHING, _NOBODY
+        if buckets is not None:
+            positions, owners = self._candidates(buckets, rows, marks)
+        first, end = self._unsorted_from, len(self._rows)
+        newest = self._rows.in_memory(first, end).fingerprints
+        differing = np.concatenate([self._rows.fingerprints(positions), *[newest] * count])
+        if count == 1:
+            # As one long row: numpy takes longer for many short ones.
+            differing.ravel()[:] ^= np.frombuffer(rows.tobytes() * len(differing), np.uint64)
+        else:
+            owners = np.concatenate([owners, np.arange(count).repeat(len(newest))])
+            differing ^= rows.take(owners, axis=0)
         near = (_distances(differing) <= max_distance).nonzero()[0]
         found: list[list[int]] = [[] for _ in queries]
         if not len(near):
             return found
         buckets = buckets or self._buckets(queries, rows)
+        positions = np.concatenate([positions, *[np.arange(first, end, dtype=np.uint32)] * count])
+        if count == 1:
+            owners = np.zeros(len(positions), np.int64)
         # Each row once for each query.
         pairs = np.unique(owners[near] << NUMBER_BITS | positions[near])
         near_owners = pairs >> NUMBER_BITS
@@ -126,41 +127,31 @@ class Search:
         if self._prober is not None:
             (tables, prefixes), owners = self._prober.probes(queries)
             return Buckets(tables, self._prefixes.hashes(prefixes), owners)
-        owners, tables = np.indices((len(queries), self._tables)).reshape(2, -1)
+        owners, tables = np.divmod(np.arange(len(queries) * self._tables), self._tables)
         return Buckets(tables, self._prefixes.hashes_in_all(rows).ravel(), owners)
 
     def _candidates(
-        self, buckets: Buckets | None, rows: Words, marks: Sequence[int] | None
+        self, buckets: Buckets, rows: Words, marks: Sequence[int] | None
     ) -> tuple[Positions, Numbers]:
-        """Return the positions to compare, those in files first, and the query of each."""
-        newest = np.arange(self._unsorted_from, len(self._rows), dtype=np.uint32)
-        of_newest = np.arange(len(rows)).repeat(len(newest))
-        if buckets is None:
-            return np.concatenate([newest] * len(rows)), of_newest
-        if self._prober is not None:
-            slots = (buckets.hashes >> self._map_shift).view(np.int64)
-            slots += buckets.tables * self._map.shape[1]
-            buckets = buckets.where(self._map.ravel().take(slots).nonzero()[0])
-        if len(rows) == 1 and len(buckets.tables) <= _FEW_BUCKETS:
-            few = np.concatenate([*self._read_few(buckets), newest])
+        """Return the sorted rows to compare, by position, those in files first, and the query of
+        each; for a single query without these.
+        """
+        if len(rows) == 1 and len(buckets.tables) * len(self._runs) <= _FEW_BUCKETS:
+            few = np.concatenate([_NOTHING, *self._read_few(buckets)])
             if marks is None or len(few) <= CROWD:
-                return few, np.zeros(len(few), np.int64)
+                return few, _NOBODY
         begins, counts = self._extents(buckets)
-        is_crowd = marks is not None and counts.sum() > CROWD
-        named = self._cut(buckets, counts, rows, marks) if is_crowd and marks else []
-        positions = np.concatenate(
-            [self._read(begins, counts), *[newest] * len(rows), *(part for part, _ in named)]
-        )
-        if len(rows) == 1:
-            owners = np.zeros(len(positions), np.int64)
-        else:
-            of_runs = np.concatenate([buckets.owners] * len(self._runs))
-            parts = of_runs.repeat(counts.ravel()), of_newest, *(part for _, part in named)
-            owners = np.concatenate(parts)
-        if is_crowd:
-            order = positions.argsort(kind="stable")
-            positions, owners = positions[order], owners[order]
-        return positions, owners
+        if marks is None or counts.sum() <= CROWD:
+            positions = self._read(begins, counts)
+            if len(rows) == 1:
+                return positions, _NOBODY
+            return positions, np.concatenate([buckets.owners] * len(begins)).repeat(counts.ravel())
+        named = self._cut(buckets, counts, rows, marks)
+        positions = np.concatenate([self._read(begins, counts), *(part for part, _ in named)])
+        owners = np.concatenate([buckets.owners] * len(begins)).repeat(counts.ravel())
+        owners = np.concatenate([owners, *(part for _, part in named)])
+        order = positions.argsort(kind="stable")
+        return positions[order], owners[order]
 
     def _cut(
         self, buckets: Buckets, counts: Numbers, rows: Words, marks: Sequence[int]

@@ -80,8 +80,6 @@ class Tables:
         self._stored = files.read(folder, self._made_for, self._prefixes.words)
         self._rows = Rows(self._stored.columns)
         self._search = Search(plan, self._prefixes, self._rows)
-        if len(self._rows):
-            self._search.occupy(self._hashes(self._stored.columns))
         self.stop = self._stored.stop
         """Higher than all numbers so far. After opening: rows from this number on are not there."""
         # Runs in memory: those of frozen rows, which end at a position, and those of later ones.
@@ -231,8 +229,7 @@ class Tables:
             return
         while runs and runs[-1].rows < _GROWTH_IN_MEMORY * (stop - first):
             first -= runs.pop().rows
-        hashes = [*self._hashes(self._rows.in_memory(first, stop))]
-        self._search.occupy(hashes)
+        hashes = self._hashes(self._rows.in_memory(first, stop))
         runs.append(sorted_run(hashes, slot_bits(self._widest, stop - first), first))
         self._sorted_to, self._keys = stop, {}
         self._show_runs()
@@ -274,7 +271,7 @@ class Tables:
         name = f"{number}.run"
         file = files.RunFile(folder / name)
         try:
-            yield from merge(sources, bits, self._hashes_at, file, starts)
+            yield from merge(sources, bits, self._hashes_at, file.write, starts)
             added = self._rows.in_memory(self._rows.in_files, self._frozen_to)
             new = files.appended(folder, old, added)
             new.runs = {kept: run for kept, run in old.runs.items() if kept not in replaced}
