@@ -34,7 +34,7 @@ class GeneratedHandler(BaseDownloadHandler):
 
     def __init__(self, crawler: Any) -> None:
         super().__init__(crawler)
-        self._show = SITES[crawler.settings["SITE"]]().show
+        self._show = SITES[crawler.settings["SITE"]].show
 
     async def download_request(self, request: Request) -> Response:
         """Return the page of a URL."""
@@ -52,7 +52,7 @@ class LinksSpider(Spider):
 
     def __init__(self, site: str, pages: int) -> None:
         super().__init__()
-        self.start_url = SITES[site]().start
+        self.start_url = SITES[site].start
         self.pages_left = pages
         self.asked: list[tuple[str, str]] = []
         self.spared: list[tuple[int, str]] = []

@@ -14,6 +14,10 @@ from urllib.parse import parse_qsl, urlencode, urlsplit
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    Path = list[str]
+    Params = dict[str, str]
+    Shown = tuple[str, list[str]]
+
 _SYLLABLES = [a + b for a in "bdfgklmnprstv" for b in "aeiou"]
 _SENTENCES, _WORDS = 9, 14
 _MONTHS = (
@@ -29,7 +33,20 @@ class Site(NamedTuple):
     """
 
     start: str
-    show: Callable[[str], tuple[str, list[str]]]
+    show: Callable[[str], Shown]
+
+
+SITES: dict[str, Site] = {}
+
+
+def site(start: str) -> Callable[[Callable[[str, Path, Params], Shown]], object]:
+    """Register a site: a function of the parts of a URL, which `split` returns."""
+
+    def register(show: Callable[[str, Path, Params], Shown]) -> object:
+        SITES[show.__name__] = Site(start, lambda url: show(*split(url)))
+        return show
+
+    return register
 
 
 def numbers_of(text: str) -> random.Random:
@@ -67,7 +84,8 @@ def url_with(base: str, **params: object) -> str:
     return f"{base}?{urlencode(params)}" if params else base
 
 
-def split(url: str) -> tuple[list[str], dict[str, str]]:
-    """Return (path segments, parameters) of a URL."""
+def split(url: str) -> tuple[str, Path, Params]:
+    """Return (scheme and host, path segments, parameters) of a URL."""
     parts = urlsplit(url)
-    return [part for part in parts.path.split("/") if part], dict(parse_qsl(parts.query))
+    path = [part for part in parts.path.split("/") if part]
+    return f"{parts.scheme}://{parts.netloc}", path, dict(parse_qsl(parts.query))
