@@ -110,20 +110,20 @@ def test_reference_lists_every_reason_to_keep():
 def test_reference_lists_every_reason_to_skip():
     source = (ROOT / "scrapy_simhash/crawl/downloader_middleware.py").read_text(encoding="utf-8")
     reasons = set(re.findall(r'^            "(\w+)": ', source, re.MULTILINE))
+    of_dedupe = set()
     for path in SOURCES:
-        reasons |= set(
-            re.findall(r'(?:skipped ?= ?|_lose\(worker, )"(\w+)"', path.read_text(encoding="utf-8"))
-        )
-    assert {
-        "no_callback",
-        "few_tokens",
-        "extraction_error",
-        "too_large",
-        "timeout",
-        "memory",
-    } <= reasons
+        text = path.read_text(encoding="utf-8")
+        of_dedupe |= set(re.findall(r'Unreadable\("(\w+)"', text))
+        found = of_dedupe if path.is_relative_to(ROOT / "scrapy_simhash/dedupe") else reasons
+        found |= set(re.findall(r'(?:skipped ?= ?|_lose\(worker, )"(\w+)"', text))
+    assert {"no_callback", "few_tokens", "extraction_error", "too_large"} <= reasons
+    assert {"timeout", "memory"} <= reasons
     for reason in reasons:
         assert re.search(rf"^\| `{reason}` \|", REFERENCE, re.MULTILINE), reason
+    assert {"error", "no_field", "unreadable"} <= of_dedupe
+    listed = (ROOT / "docs/dedupe.md").read_text(encoding="utf-8")
+    for reason in of_dedupe:
+        assert f"`{reason}`" in listed, reason
 
 
 def python_blocks(path):
