@@ -90,10 +90,14 @@ def widen(hashes: NDArray[np.uint64], bits: int) -> NDArray[np.uint8]:
     """
     import numpy as np
 
-    words = -(-bits // _WORD_BITS)
-    wide = mix(hashes, *range(_WIDEN_SEED, _WIDEN_SEED + words)).reshape(words, -1)
-    rows: NDArray[np.uint8] = wide.T.astype(">u8", order="C").view(np.uint8)
+    rows: NDArray[np.uint8] = widened(hashes, bits).T.astype(">u8", order="C").view(np.uint8)
     return rows[:, : bits // 8]
+
+
+def widened(hashes: NDArray[np.uint64], bits: int) -> NDArray[np.uint64]:
+    """Return what `widen` does as words of 64 bits, of which `bits` count; shape (words, n)."""
+    words = -(-bits // _WORD_BITS)
+    return mix(hashes, *range(_WIDEN_SEED, _WIDEN_SEED + words)).reshape(words, -1)
 
 
 def token_hashes(tokens: Sequence[str]) -> NDArray[np.uint64]:
@@ -116,6 +120,25 @@ def shingle_hashes(hashes: NDArray[np.uint64], length: int) -> NDArray[np.uint64
     length = min(length, len(hashes))
     count = len(hashes) - length + 1
     return _mix_columns([hashes[start : start + count] for start in range(length)])
+
+
+def shingle_hashes_of_texts(
+    texts: Sequence[NDArray[np.uint64]], length: int
+) -> list[NDArray[np.uint64]]:
+    """Return the `shingle_hashes` of several texts, in less time than one by one.
+
+    :param texts: the `token_hashes` of each text, at least one.
+    """
+    import numpy as np
+
+    if min(map(len, texts)) < length:
+        return [shingle_hashes(hashes, length) for hashes in texts]
+    # Runs across the end of a text are left out.
+    runs = shingle_hashes(np.concatenate(texts), length)
+    ends = np.cumsum([len(hashes) for hashes in texts]).tolist()
+    return [
+        runs[end - len(hashes) : end - length + 1] for hashes, end in zip(texts, ends, strict=True)
+    ]
 
 
 def _mix_columns(columns: Sequence[NDArray[np.uint64]]) -> NDArray[np.uint64]:

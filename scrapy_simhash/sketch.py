@@ -14,9 +14,11 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from scrapy_simhash.hashes import shingle_hashes
+from scrapy_simhash.hashes import shingle_hashes, shingle_hashes_of_texts
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     import numpy as np
     from numpy.typing import NDArray
 
@@ -35,6 +37,24 @@ def sketch(token_hashes: NDArray[np.uint64]) -> bytes:
     if not len(token_hashes):
         return b""
     return bins_of(shingle_hashes(token_hashes, SHINGLE_TOKENS), _BIN_BITS)
+
+
+def sketches(texts: Sequence[NDArray[np.uint64]]) -> list[bytes]:
+    """Return the `sketch` of several texts with tokens, in less time than one by one."""
+    import numpy as np
+
+    if not texts:
+        return []
+    shingles = shingle_hashes_of_texts(texts, SHINGLE_TOKENS)
+    hashes = np.concatenate(shingles)
+    rows = np.repeat(np.arange(len(texts)) * SKETCH_BYTES, [len(one) for one in shingles])
+    bins = rows + (hashes >> np.uint64(64 - _BIN_BITS)).view(np.int64)
+    is_used = np.zeros(len(texts) * SKETCH_BYTES, bool)
+    is_used[bins] = True
+    smallest = np.full(len(is_used), np.iinfo(np.uint64).max)
+    np.minimum.at(smallest, bins, hashes)
+    values = (smallest % np.uint64(_VALUES) + np.uint64(1)).astype(np.uint8) * is_used
+    return [row.tobytes() for row in values.reshape(len(texts), SKETCH_BYTES)]
 
 
 def bins_of(hashes: NDArray[np.uint64], bin_bits: int) -> bytes:

@@ -1,9 +1,14 @@
+from dataclasses import replace
+
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from scrapy_simhash.confirmation import name_bytes, site_number
 from scrapy_simhash.content import content_bytes
 from scrapy_simhash.detector import Detector
 from scrapy_simhash.evidence import Evidence
+from scrapy_simhash.extraction import Extraction
 from scrapy_simhash.hashes import token_hashes
 from scrapy_simhash.identities import chosen_identity, identity_bytes
 from scrapy_simhash.index import open_index
@@ -140,3 +145,20 @@ class TestVerdict:
         verdict = detector.check_text(index, "b", f"{words} <b>!")
         assert (verdict.kind, verdict.representative) == ("near-duplicate", "a")
         assert len(index) == 1
+
+
+@given(
+    texts=st.lists(st.lists(st.sampled_from("a b c d e f g h ferry boat".split()), max_size=90)),
+    bits=st.sampled_from([8, 64, 96, 256]),
+    tie=st.sampled_from(["zero", "one"]),
+    length=st.sampled_from([1, 3]),
+)
+def test_texts_together_are_as_one_by_one(texts, bits, tie, length):
+    scheme = replace(Scheme.preset("wide"), bits=bits, tie=tie, shingle_length=length)
+    detector = Detector(scheme, min_tokens=2)
+    extractions = [Extraction(" ".join(text), title="Boats") for text in texts]
+    together = detector.fingerprint_extractions(extractions)
+    alone = [detector.fingerprint_extraction(extraction) for extraction in extractions]
+    for one, other in zip(together, alone, strict=True):
+        assert (one.fingerprint, one.evidence) == (other.fingerprint, other.evidence)
+        assert one.skipped == other.skipped

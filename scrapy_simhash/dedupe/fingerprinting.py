@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from scrapy_simhash.confirmation import UNCONFIRMED
 from scrapy_simhash.dedupe.fields import INNER_FIELDS, value_of
-from scrapy_simhash.detector import Detector, evidence_of
+from scrapy_simhash.detector import Detector, PageFingerprint, evidence_of
 from scrapy_simhash.documents.decoding import decoded, without_surrogates
 from scrapy_simhash.documents.files import path_name
 from scrapy_simhash.documents.html import is_html_response
@@ -99,23 +99,38 @@ class Fingerprinter:
 
     def fingerprint(self, job: Job) -> list[Fingerprinted]:
         """Return the fingerprints of the records of a job. A record with an error is skipped."""
-        return [self._fingerprint(job, at) for at in range(len(job.contents))]
+        read = [self._read_record(job, at) for at in range(len(job.contents))]
+        texts = [one[1] for one in read if not isinstance(one, Fingerprinted)]
+        try:
+            found = self._detector.fingerprint_extractions(texts)
+        except (Exception, SystemExit):  # noqa: BLE001 - of one of them
+            found = [self._fingerprinted_alone(text) for text in texts]
+        pages = iter(found)
+        return [
+            one if isinstance(one, Fingerprinted) else _fingerprinted(one[0], next(pages))
+            for one in read
+        ]
 
-    def _fingerprint(self, job: Job, at: int) -> Fingerprinted:
+    def _read_record(self, job: Job, at: int) -> Fingerprinted | tuple[str, Extraction]:
+        """Return a record that is skipped or an HTML page; the key and the text of any other."""
         content, key = job.contents[at], job.default_key(at)
         if isinstance(content, str):
             return Fingerprinted(key, skipped=content)
         try:
             key, page, chosen = self._read(content, key)
             if isinstance(page, str):
-                found = self._detector.fingerprint_page(page, chosen)
-            else:
-                found = self._detector.fingerprint_extraction(page)
+                return _fingerprinted(key, self._detector.fingerprint_page(page, chosen))
         except Unreadable as error:
             return Fingerprinted(error.key or key, skipped=error.reason)
         except (Exception, SystemExit):  # noqa: BLE001 - no record may stop a run
             return Fingerprinted(key, skipped="error")
-        return Fingerprinted(key, found.fingerprint, evidence_of(key, found), found.skipped)
+        return key, page
+
+    def _fingerprinted_alone(self, text: Extraction) -> PageFingerprint:
+        try:
+            return self._detector.fingerprint_extraction(text)
+        except (Exception, SystemExit):  # noqa: BLE001 - no record may stop a run
+            return PageFingerprint(skipped="error")
 
     def _record(self, content: bytes, default_key: str) -> _Read:
         """Return the key of a record, and its page as HTML or its text as an `Extraction`."""
@@ -173,6 +188,10 @@ class Fingerprinter:
         if len(body) > self._max_bytes:
             raise Unreadable("too_large", key)
         return decoded(body, content_type)
+
+
+def _fingerprinted(key: str, page: PageFingerprint) -> Fingerprinted:
+    return Fingerprinted(key, page.fingerprint, evidence_of(key, page), page.skipped)
 
 
 def _text_of(value: Any) -> str:
