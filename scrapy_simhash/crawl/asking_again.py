@@ -93,12 +93,10 @@ class AskingAgain:
         # in a task that inherits the context of a callback.
         if page is None or CARRIED_META_KEY in request.meta or is_retry(request):
             return
-        if page.unsettled > 0:
+        if page.dropped and not page.ended:
+            request.meta[ASKED_AGAIN_META_KEY] = True
+        elif page.unsettled > 0:
             page.items_lead_on = True
             self._following.items_lead_on(page.key)
-        elif page.ended:
-            return
-        elif page.dropped:
-            request.meta[ASKED_AGAIN_META_KEY] = True
-        else:  # it leads on, as if the callback had yielded the request
+        elif not page.ended:  # it leads on, as if the callback had yielded the request
             self._following.given(page, request)

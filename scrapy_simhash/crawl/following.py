@@ -13,12 +13,14 @@ passes with its items.
 One or two requests of a copy pass, but not those that hand on what the page says, such as the name
 of a product: they would bring the same again. Of more, those pass that the page has not given: with
 a part of the URL, a callback or data of their own. Copies often have other URLs for the same links,
-such as mirrors. So what most of their links have in common does not count, nor do parameters that
-are new in most of them, such as session ids, or that the URL of the copy has.
+such as mirrors. So what most of their links have in common does not count, unless it is a number,
+nor do parameters that the URL of the copy has, or by which most links differ from those of the
+page, but not from each other, such as session ids.
 """
 
 from __future__ import annotations
 
+import re
 from array import array
 from collections import Counter
 from itertools import chain
@@ -40,6 +42,8 @@ if TYPE_CHECKING:
 _REMEMBERED_PAGES = 20_000
 # Of the requests of a page; those with further ones count as new.
 _MAX_PIECES = 1000
+# A piece with the number of something. Longer ones are session ids.
+_NUMBER = re.compile(r".*[/=]\d{1,8}")
 
 
 class _Given(NamedTuple):
@@ -140,16 +144,25 @@ class Following:
 
         :param known: hashes of the pieces that the representative gave.
         """
-        pieces = [
-            [piece for piece in self._pieces(one) if hash(piece) not in known] for one in requests
-        ]
-        counts = Counter(chain.from_iterable(map(_names, pieces)))
-        own = pieces_of(f"?{page.request.url.partition('?')[2]}")
-        ignored = {one for one, count in counts.items() if 2 * count > len(requests)}.union(own)
+        most = len(requests) / 2
+        pieces = [self._pieces(one) for one in requests]
+        new = [{piece for piece in of_one if hash(piece) not in known} for of_one in pieces]
+        counts = Counter(chain(*new))
+        ignored = {one for one, n in counts.items() if n > most and not _NUMBER.fullmatch(one)}
+        ignored.update(pieces_of(f"?{page.request.url.partition('?')[2]}"))
+        values: dict[str, set[str]] = {}
+        for piece in counts:
+            values.setdefault(_parameter(piece), set()).add(piece)
+        for name, found in values.items():
+            if name and len(found) > most:
+                # Without a session id, links still lead to different pages.
+                others = {tuple(one for one in row if _parameter(one) != name) for row in pieces}
+                if len(others) > most:
+                    ignored |= found
         return [
             one
-            for one, new in zip(requests, pieces, strict=True)
-            if any(ignored.isdisjoint(_names([piece])) for piece in new)
+            for one, of_one in zip(requests, new, strict=True)
+            if any(piece[0] == " " or piece not in ignored for piece in of_one)
         ]
 
     def _pieces(self, request: Request) -> list[str]:
@@ -166,7 +179,6 @@ class Following:
         return pieces
 
 
-def _names(pieces: Sequence[str]) -> set[str]:
-    """Return pieces of URLs, and the names of parameters, once each."""
-    names = {piece for piece in pieces if piece[0] != " "}
-    return names | {f"{one.partition('=')[0]}=" for one in names if "=" in one}
+def _parameter(piece: str) -> str:
+    """Return the name of the parameter that a piece of a URL is; empty for a segment."""
+    return "" if piece[0] == " " else piece.rpartition("=")[0]

@@ -114,8 +114,8 @@ class _CopiesByPage:
     def pages(self) -> list[str]:
         return [*self._copies]
 
-    def first(self, key: str) -> DroppedCopy:
-        return self._copies[key][0]
+    def last(self, key: str) -> DroppedCopy:
+        return self._copies[key][-1]
 
     def add(self, key: str, *copies: DroppedCopy) -> None:
         if copies:
@@ -427,11 +427,11 @@ class Retries:
         """Request an unanswered copy of each URL pattern, unless enough were requested before.
 
         More than one in the end, because a spider may give an item when it has seen several pages:
-        first those of one page.
+        first those of one page. The last ones first, because they may lead to others.
         """
         patterns = set()
-        for key in self._unanswered.pages():
-            copy = self._unanswered.first(key)
+        for key in reversed(self._unanswered.pages()):
+            copy = self._unanswered.last(key)
             pattern = url_pattern(copy.request.url)
             if pattern not in patterns and self._tried[pattern] < _TRIED_COPIES:
                 patterns.add(pattern)

@@ -842,27 +842,33 @@ class LedByItems(Chained):
 class Listed(GeneratedSpider):
     """Lists with one text, some of which repeat the one before; one callback sees all pages."""
 
+    ways = ("lists", "doors", "parameters", "tree")
     pauses = True
-
-    ways = ("lists", "doors")
 
     def answer(self, path: str, request: Request, count: int) -> Any:
         if path != "/" and "/list/" not in path:
-            return super().answer(path, request, count)
+            return self.document(int(path.replace("=", "/").rsplit("/", 1)[1]))
         place = number_in(path) if path != "/" else 0
-        shown = [4 * (place // 2) + number for number in range(4)]
-        following = [f"/list/{place + 1}"] if place < 2 * self.documents else []
-        if self.way == "doors":  # nothing but the targets of links differs
-            shown, following = [place, place + 50, place + 100], []
-            if path == "/":
-                shown, following = [], [f"/list/{number}" for number in range(self.documents)]
-        text = links([f"/d/{number}" for number in shown])
-        return page("List", prose("list"), text + links(following))
+        urls = [f"/d/{4 * (place // 2) + number}" for number in range(4)]
+        if place < 2 * self.documents:
+            urls.append(f"/list/{place + 1}")
+        # Below, nothing but the targets of links differs.
+        if self.way == "tree":
+            urls = [f"/list/{3 * place + child}" for child in (1, 2, 3)]
+            if place > self.documents:
+                urls = [f"/d/{place}", f"/d/{place + 50}", f"/d/{place + 100}"]
+        elif self.way != "lists" and path == "/":
+            urls = [f"/list/{number}" for number in range(self.documents)]
+        elif self.way == "doors":
+            urls = [f"/d/{place}", f"/d/{place + 50}", f"/d/{place + 100}"]
+        elif self.way == "parameters":
+            urls = [f"/get?id={place}", f"/get?id={place + 50}", f"/get?id={place + 100}"]
+        return page("List", prose("list"), links(urls))
 
     def parse(self, response: Response) -> Any:
         for a in response.css("a.d"):
             yield response.follow(a, self.parse)
-        if "/d/" in response.url:
+        if not response.css("a.d"):
             yield {"content": response.css("h1::text").get()}
 
 

@@ -92,6 +92,17 @@ def test_requests_that_the_representative_has_not_given_pass(following):
 
 
 @pytest.mark.parametrize(
+    "paths", [["person?id={0}"], ["api/info?of=4711", "price?of=4711"], ["v/4711/a", "v/4711/b"]]
+)
+def test_numbers_tell_links_apart(following, paths):
+    paths = [path.format(number) for path in paths for number in range(3)]
+    given = (path.replace("4711", "1").replace("?id=", "?id=1") for path in [*paths, "b", "c"])
+    give(following, page(), *(request(path=path) for path in given))
+    paths = list(dict.fromkeys(paths))
+    assert passing(following, page("b", "a"), *paths, "b") == paths
+
+
+@pytest.mark.parametrize(
     "copies",
     [
         ["mirror/p/{0}", "mirror/list?page=3"],
