@@ -78,6 +78,10 @@ def _readability(page: Page) -> str:
     segments = page.content
     drop_asides = not any(line.aside for line in segments)
     article = _article(page, drop_consent=True, drop_asides=drop_asides)
+    # readability takes short pages as a whole. An unclosed tag may put the content into chrome.
+    own = [line for line in article if not line.chrome]
+    if 2 * words_of(own) >= words_of(article):
+        article = own
     heading = own_heading(page.lines)
     if heading is not None and all(line.text != heading.text for line in article):
         article.insert(0, heading)

@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 # A line with as many words is running text.
 _MIN_TEXT_WORDS = 8
 _SENTENCE_ENDS = (".", "!", "?", ":", "…", "。")
+# Shorter headings may be the same on all pages of a site, with the name in the line below.
+_MIN_HEADLINE_WORDS = 5
 # "12 comments" is no name.
 _COUNT = re.compile(r"\d[\d.,]*\s\w+")
 # Further elements of one kind are not looked at, so that nested ones take little time.
@@ -58,9 +60,9 @@ def further_names(
         "crumb": (facts.crumb, *_current_crumbs(elements)),
     }
     if names.headings:  # below it may be a date, a rating or a price
-        found["lead"] = (
-            filter(_has_no_digit, _leads(elements.root)) if any(map(_has_no_digit, top)) else ()
-        )
+        leads = _leads(elements.root) if any(map(_has_no_digit, top)) else ()
+        first = filter(_is_no_sentence, islice(top, _are_general(names.headings, facts)))
+        found["lead"] = filter(_has_no_digit, chain(leads, first))
     else:
         found["lead"] = chain(
             _leads(elements.root), filter(_has_no_digit, takewhile(_is_no_sentence, top))
@@ -88,6 +90,13 @@ def _lines_at_top(lines: Sequence[Line]) -> dict[str, None]:
         if not _COUNT.fullmatch(line.text):
             found[line.text] = None
     return found
+
+
+def _are_general(headings: Iterable[str], facts: Declared) -> bool:
+    """Return True if headings are short, and none is declared as the name of a thing."""
+    names = [name_tokens(name) for thing in facts.things for name in thing.names]
+    found = list(map(name_tokens, headings))
+    return all(len(one) < _MIN_HEADLINE_WORDS and one not in names for one in found)
 
 
 def _headings(elements: Elements) -> Iterator[str]:

@@ -207,4 +207,9 @@ class TestFallback:
     def test_a_page_of_few_words_keeps_them(self, page):
         found = extract(page)
         assert found.way == "readability"
+        assert found.text
         assert found.text in page
+
+    @pytest.mark.parametrize("chrome", ["<nav>Menu</nav>", "<footer>Visitor 4711</footer>"])
+    def test_chrome_of_a_short_page_is_no_text(self, chrome):
+        assert extract(f"{chrome}<p>{PARAGRAPHS[0]}</p>").text == PARAGRAPHS[0]

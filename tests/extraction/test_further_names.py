@@ -64,6 +64,9 @@ def test_a_name_tells_pages_apart_that_have_the_same_title(kind, html):
         "<h1>Our houses</h1><p><strong>{}</strong></p>",
         "<h1>Our houses</h1><table><tr><th>{}</table>",
         "<h1>Our houses</h1><figure><figcaption>{}</figcaption></figure>",
+        "<h1>Our houses</h1><p>{}</p>",
+        "<h1>Our houses</h1><ul><li>{}<li>Open daily</ul>",
+        "<h1>Our houses</h1><table><tr><td>{}<tr><td>Open daily</table>",
         "<page-title>{}</page-title>",
         "<marquee>{}</marquee>",
         "<div class=heading-xl>{}</div>",
@@ -89,7 +92,10 @@ def test_a_line_that_looks_like_a_heading_tells_pages_apart(html):
         "<h1>Line 4</h1><b>12 May</b><img alt='A pier'>",  # there is a heading
         "<h1>Line 4</h1><nav><a aria-current=page>Boats</a></nav>",  # no breadcrumb
         "<h1>Line 4</h1><meta property=og:title content='Line 4 - Ferries'>",
-        "<h1>Line 4</h1><b>and</b> then",  # no whole line
+        "<h1>Line 4 of the harbour</h1><b>and</b> then",  # no whole line
+        "<h1>A headline of five words</h1><p>Anna Berg</p>",
+        "<h1 itemscope><i itemprop=name>Line 4</i></h1><p>Anna Berg</p>",  # declared
+        "<h1>Line 4</h1><p>It has left.</p>",
         "<p>Boats came in.",
         "<p>12 May 2024",  # a number may be a date
         "<h1>Line 4</h1><nav class=breadcrumb><a href=/>Lines</a> / <a href=/4>Boats</a></nav>",

@@ -163,7 +163,7 @@ class TestIdentities:
             ("<div itemScope><b itemProp=sku>B-7</b></div>", {"sku": "b-7"}),
             (ld({"@type": "Product", "color": "Red", "size": "M"}), {"color": "red", "size": "m"}),
             (ld({**PRODUCT, "color": ["red", "blue"]}), {"sku": "b-7"}),
-            ("<div itemscope><i itemprop=color>Red</i></div>", {"color": "red"}),
+            ("<div itemscope>It is <i itemprop=color>Red</i>.</div>", {"color": "red"}),
             ("<meta itemprop=productID content=B-7>", {"productid": "b-7"}),
             ("<meta property=product:retailer_item_id content=B-7>", {"sku": "b-7"}),
             # What is beside the main thing is of no account.
