@@ -205,7 +205,7 @@ class Tables:
         empty = files.read(None, "", self._prefixes.words)
         self._stored, self._rows, self._merge = empty, Rows(empty.columns), None
         self._frozen_runs, self._sorted_runs = [], []
-        del self._search
+        vars(self).pop("_search", None)  # may be closed repeatedly
 
     def _added(self, number: int) -> None:
         self.stop = number + 1
