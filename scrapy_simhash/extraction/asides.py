@@ -15,6 +15,8 @@ import re
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
+from scrapy_simhash.extraction.elements import names_of
+
 if TYPE_CHECKING:
     from collections.abc import Container
 
@@ -49,8 +51,8 @@ def asides_by_name(elements: Elements, without: Container[HtmlElement]) -> list[
     """Return the elements that their names make asides, `without` some elements."""
     return [
         element
-        for element, names in elements.with_words(_WORDS)
-        if element.tag in _TAGS and element not in without and _is_aside(element, names)
+        for element in elements.with_words(_WORDS)
+        if element.tag in _TAGS and element not in without and _is_aside(element)
     ]
 
 
@@ -63,9 +65,9 @@ def is_form_to_write(form: HtmlElement) -> bool:
     return written and next(form.iter(*_CONTENT_TAGS), None) is None
 
 
-def _is_aside(element: HtmlElement, names: list[str]) -> bool:
-    kinds = set(map(_kind, names))
-    return "discussion" in kinds or ("list" in kinds and _is_list_of_links(element))
+def _is_aside(element: HtmlElement) -> bool:
+    kind = _kind(f"{names_of(element)} {element.get('itemprop', '')}")
+    return kind == "discussion" or (kind == "list" and _is_list_of_links(element))
 
 
 def is_discussion(name: str) -> bool:
@@ -74,9 +76,12 @@ def is_discussion(name: str) -> bool:
 
 
 @lru_cache(maxsize=8192)  # pages of a site share their names
-def _kind(name: str) -> str:
-    """Return what a class, id or property names, ``discussion`` or ``list``; empty for others."""
-    return "discussion" if is_discussion(name) else "list" if _LIST.search(name) else ""
+def _kind(names: str) -> str:
+    """Return what classes, id or property name, ``discussion`` or ``list``; empty for others."""
+    each = names.lower().split()
+    if any(map(is_discussion, each)):
+        return "discussion"
+    return "list" if any(map(_LIST.search, each)) else ""
 
 
 def _is_list_of_links(element: HtmlElement) -> bool:

@@ -58,8 +58,9 @@ def consent_banners(elements: Elements) -> list[HtmlElement]:
     """Return the banners without an ``h1`` that are no dialogs by their tag or role."""
     banners = [
         element
-        for element, names in elements.with_words(_TOPICS)
-        if element.tag in _TAGS and any(map(_has_topic, names))
+        for element in elements.with_words(_TOPICS)
+        if element.tag in _TAGS
+        and _has_topic(f"{names_of(element)} {element.get('itemprop', '')}".lower())
     ]
     fixed = {one for one in banners if _FIXED.search(one.get("style", "").lower())}
     named_so = {one for one in banners if _says_banner(one) or _is_short_banner(one)} - fixed

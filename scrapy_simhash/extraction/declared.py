@@ -11,6 +11,7 @@ import json
 import re
 from collections import Counter
 from contextlib import suppress
+from functools import lru_cache
 from html import unescape
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -316,6 +317,7 @@ def _microdata(elements: Elements) -> list[Thing]:
     return list(things.values())
 
 
+@lru_cache(maxsize=8192)  # pages of a site share their vocabulary
 def _local(name: str) -> str:
     """Return a name without its vocabulary, in lower case."""
     return _without_vocabulary(name).lower()

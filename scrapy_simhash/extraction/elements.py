@@ -54,10 +54,8 @@ class Elements:
             self._by_attribute[name] = _attribute_search(name)(self.root)
         return self._by_attribute[name]
 
-    def with_words(self, words: Iterable[str]) -> list[tuple[HtmlElement, list[str]]]:
-        """Return the elements of `NAMED_TAGS` with an attribute that contains one of the words, and
-        their names: classes, id and microdata property, in lower case.
-        """
+    def with_words(self, words: Iterable[str]) -> list[HtmlElement]:
+        """Return the elements of `NAMED_TAGS` with an attribute that contains one of the words."""
         elements, text = self._named
         hits = []
         for word in words:
@@ -73,8 +71,7 @@ class Elements:
                 place += text.count("\n", last, at)
                 last = at
                 end = text.find("\n", at) % (len(text) + 1)
-                names = f"{names_of(elements[place])} {elements[place].get('itemprop', '')}"
-                found.append((elements[place], names.lower().split()))
+                found.append(elements[place])
         return found
 
     @cached_property

@@ -18,7 +18,7 @@ from scrapy_simhash.extraction.headings import LOWER_HEADINGS, shown_text, text_
 from scrapy_simhash.name_tokens import is_view, name_tokens, parts_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Sequence
 
     from lxml.html import HtmlElement
 
@@ -37,6 +37,8 @@ _COUNT = re.compile(r"\d[\d.,]*\s\w+")
 # Further elements of one kind are not looked at, so that nested ones take little time.
 _MAX_HEADINGS = 30
 _MAX_ELEMENTS = 300
+# The limit of `shown_text`.
+_MAX_PIECES = 1000
 _MAX_LINES_AT_TOP = 10
 # What stands for a heading: a whole line in one of these elements, or in one that is named so.
 _STRESSED = frozenset("b big dt figcaption font legend strong summary th".split())
@@ -57,22 +59,23 @@ def further_names(
         "title": [without_sites(facts.title, names.sites)],
         "subheading": _headings(elements) if top else (),
         "picture": _pictures(elements, is_without_headings=not names.headings),
-        "crumb": (facts.crumb, *_current_crumbs(elements)),
+        "crumb": chain([facts.crumb], _current_crumbs(elements)),
     }
     if names.headings:  # below it may be a date, a rating or a price
-        leads = _leads(elements.root) if any(map(_has_no_digit, top)) else ()
         first = filter(_is_no_sentence, islice(top, _are_general(names.headings, facts)))
-        found["lead"] = filter(_has_no_digit, chain(leads, first))
+        found["lead"] = chain(
+            _leads(elements.root, list(filter(_has_no_digit, top))), filter(_has_no_digit, first)
+        )
     else:
         found["lead"] = chain(
-            _leads(elements.root), filter(_has_no_digit, takewhile(_is_no_sentence, top))
+            _leads(elements.root, top), filter(_has_no_digit, takewhile(_is_no_sentence, top))
         )
         found["label"] = (
             one.get("aria-label", "") for one in elements.root.iter("main", "article", "section")
         )
     for kind, texts in found.items():
         for text in texts:
-            is_seen = kind not in ("subheading", "lead") or text in top
+            is_seen = kind != "subheading" or text in top
             if is_seen and not is_view(text) and not known.issuperset(tokens := name_tokens(text)):
                 yield kind, " ".join(tokens)
                 break
@@ -105,11 +108,18 @@ def _headings(elements: Elements) -> Iterator[str]:
     yield from map(text_of, islice(with_role(elements), _MAX_HEADINGS))
 
 
-def _leads(root: HtmlElement) -> Iterator[str]:
-    """Yield the texts of elements that look like a heading."""
-    for element in islice(root.iter(*_STRESSED, *_MAY_BE_NAMED), _MAX_ELEMENTS):
-        if element.tag in _STRESSED or (element.keys() and _is_of_name(names_of(element))):
-            yield shown_text(element)
+def _leads(root: HtmlElement, lines: Collection[str]) -> Iterator[str]:
+    """Yield the lines that are the text of an element that looks like a heading."""
+    elements = root.iter(*_STRESSED, *_MAY_BE_NAMED) if lines else ()
+    for element in islice(elements, _MAX_ELEMENTS):
+        if element.tag in _STRESSED or _is_of_name(names_of(element)):
+            # To read all texts would take long: elements that contain much may be named so.
+            pieces = islice(element.itertext(), _MAX_PIECES)
+            beginning = " ".join(next(filter(str.strip, pieces), "").split())
+            if any(line.startswith(beginning) for line in lines):
+                text = shown_text(element)
+                if text in lines:
+                    yield text
 
 
 def _has_no_digit(text: str) -> bool:
@@ -148,7 +158,7 @@ def _current_crumbs(elements: Elements) -> Iterator[str]:
         around = (element, *element.iterancestors())
         if value == "page" and any(map(_is_breadcrumb, around)):
             yield shown_text(element)
-    for element, _ in elements.with_words(("breadcrumb",))[:_MAX_HEADINGS]:
+    for element in elements.with_words(("breadcrumb",))[:_MAX_HEADINGS]:
         yield _end_of(element)
 
 

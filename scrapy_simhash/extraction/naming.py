@@ -140,14 +140,8 @@ def _home_links(root: HtmlElement, host: str) -> list[str]:
     """
     found: dict[str, None] = {}
     for link in islice(root.iter("a"), _MAX_LINKS):
-        # Most links lead elsewhere. Parsing all of them would take as long as parsing the page.
         href = link.get("href", "")
-        if href.count("/") > _MAX_HOME_SLASHES:
-            continue
-        href = href.strip()
-        rest = href.partition("://")[2]
-        path = rest.partition("/")[2] if rest else href
-        if path.strip("/") not in HOME_PATHS or not leads_home(href):
+        if not _may_lead_home(href):
             continue
         linked = host_of(href)
         if linked and linked != (host := host or linked):
@@ -158,6 +152,16 @@ def _home_links(root: HtmlElement, host: str) -> list[str]:
             if len(found) == _MAX_HOME_LINKS:
                 break
     return list(found)
+
+
+@lru_cache(maxsize=8192)  # pages of a site share their navigation
+def _may_lead_home(href: str) -> bool:
+    # Most links lead elsewhere. Parsing all of them would take as long as parsing the page.
+    if href.count("/") > _MAX_HOME_SLASHES:
+        return False
+    rest = href.strip().partition("://")[2]
+    path = rest.partition("/")[2] if rest else href.strip()
+    return path.strip("/") in HOME_PATHS and leads_home(href)
 
 
 def _first_image(root: HtmlElement) -> list[str]:
