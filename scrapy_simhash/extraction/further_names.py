@@ -142,12 +142,11 @@ def _pictures(elements: Elements, *, is_without_headings: bool) -> Iterator[str]
     around: Iterable[HtmlElement] = (elements.root,)
     if not is_without_headings:
         lower = elements.tagged(*LOWER_HEADINGS)[:_MAX_HEADINGS]
-        around = (
-            *elements.tagged("h1")[:_MAX_HEADINGS],
-            *(heading for heading in lower if not shown_text(heading)),
-        )
+        around = (*elements.tagged("h1")[:_MAX_HEADINGS], *filter(len, lower))
     for element in around:
         for image in element.iter("img"):
+            if element.tag in LOWER_HEADINGS and shown_text(element):
+                break
             yield " ".join(image.get("alt", "").split())
 
 

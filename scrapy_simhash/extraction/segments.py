@@ -69,7 +69,7 @@ def _content(lines: Sequence[Line], *, is_document: bool) -> list[Line]:
     heading = own_heading(around)
     if heading is not None and heading not in content:
         between = around[around.index(heading) + 1 : around.index(content[0])]
-        content = [heading, *filter(_is_text, between), *content]
+        content = [heading, *_texts(between), *content]
     return _with_lists(content, lines)
 
 
@@ -115,7 +115,7 @@ def around_heading(lines: Sequence[Line]) -> Sequence[Line]:
             if not line.chrome:
                 words += line.words
                 if line.row or line.words >= _MIN_TEXT_WORDS:
-                    running_words += line.words * _is_text(line)
+                    running_words += line.words * (not line.is_links)
         if words >= enough or running_words >= MAX_SHORT_WORDS:
             return lines[first:last]
     return lines
@@ -126,7 +126,7 @@ def _content_without_heading(lines: Sequence[Line], *, is_document: bool) -> lis
 
     A short run beside many links is the introduction of a listing, whose content is the links.
     """
-    run = list(filter(_is_text, _best_run(lines)))
+    run = _texts(_best_run(lines))
     words = words_of(run)
     page = [line for line in lines if not line.chrome]
     if words >= MAX_SHORT_WORDS:
@@ -135,7 +135,7 @@ def _content_without_heading(lines: Sequence[Line], *, is_document: bool) -> lis
             return run
         short = words_of(filter(_is_short, page)) - words_of(filter(_is_short, run))
         return page if short > least else run
-    text = list(filter(_is_text, page))
+    text = _texts(page)
     least_share = 0.0 if is_document else 1 - _MIN_SHARE_OF_LISTING
     if words_of(text) < max(least_share * words_of(page), MIN_CONTENT_WORDS):
         text = page
@@ -146,7 +146,7 @@ def _best_run(lines: Sequence[Line]) -> Sequence[Line]:
     """Return the contiguous lines with the largest sum of scores, found in one pass."""
     best = total = start = 0
     run = (0, 0)
-    for number, (text, words, link_characters, chrome, row, *_) in enumerate(lines):
+    for number, (text, words, link_characters, chrome, row, _, _, _, _) in enumerate(lines):
         if chrome:
             total += _CHROME_SCORE
         elif link_characters > MAX_LINK_SHARE * len(text):
@@ -167,6 +167,6 @@ def _is_short(line: Line) -> bool:
     return (line.row or line.words < _MIN_TEXT_WORDS) and not line.is_links
 
 
-def _is_text(line: Line) -> bool:
-    """Return True for a line outside of chrome that is not mostly links."""
-    return not line.chrome and not line.is_links
+def _texts(lines: Iterable[Line]) -> list[Line]:
+    """Return the lines outside of chrome that are not mostly links."""
+    return [line for line in lines if not line.chrome and not line.is_links]
