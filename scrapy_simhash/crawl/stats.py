@@ -94,8 +94,10 @@ class CrawlStats:
         The stats count verdicts, so they have both.
         """
         self.patterns.take_back(key)
-        if representative is not None:
-            self.copies -= Counter([representative])
+        if representative is not None and representative in self.copies:
+            self.copies[representative] -= 1
+            if not self.copies[representative]:
+                del self.copies[representative]
 
     def count_kept(self, verdict: Verdict, reason: str) -> None:
         """Count a page that passes although its content was seen, and the reason (`KeptReason`)."""
