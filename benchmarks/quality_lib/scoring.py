@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 
 Z95 = 1.959963984540054
 _BLOCK = 512
-_BITS_SET = np.array([number.bit_count() for number in range(256)], dtype=np.uint8)
 
 
 # Pairs
@@ -35,15 +34,8 @@ def distances(fingerprints: Sequence[int], bits: int) -> Iterator[tuple[int, np.
         block = rows[start : start + _BLOCK]
         total = np.zeros((len(block), len(rows)), dtype=np.int16)
         for word in range(words):
-            total += _popcount(block[:, word, None] ^ rows[:, word])
+            total += np.bitwise_count(block[:, word, None] ^ rows[:, word])
         yield start, total
-
-
-def _popcount(numbers: np.ndarray) -> np.ndarray:
-    if hasattr(np, "bitwise_count"):
-        return np.bitwise_count(numbers)
-    octets = np.ascontiguousarray(numbers).view(np.uint8).reshape(*numbers.shape, 8)
-    return _BITS_SET[octets].sum(axis=-1, dtype=np.uint8)
 
 
 def close_pairs(

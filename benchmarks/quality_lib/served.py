@@ -18,7 +18,6 @@ from scrapy_simhash import detector, tokenization
 from scrapy_simhash.detector import Detector
 from scrapy_simhash.errors import ExtractionError
 from scrapy_simhash.evidence import NO_EVIDENCE, Evidence
-from scrapy_simhash.extraction import extract
 
 if TYPE_CHECKING:
     from quality_lib.corpus import Document
@@ -120,7 +119,7 @@ def _serve(
     skipped = not row.schemes or row.schemes[0].skipped is not None
     if html is not None and peer_names and not skipped:
         try:
-            text = getattr(detector, "extract", extract)(html, schemes[0].extractor).text
+            text = detector.extract(html, schemes[0].extractor).text
         except ExtractionError:
             skipped = True
     row.peers.extend(None if skipped else peers.PEERS[name].digest(text) for name in peer_names)
