@@ -105,10 +105,9 @@ class PassageIndex:
         # Number of a document → its name, and the digest of its text.
         self._documents: dict[int, tuple[str, bytes]] = {}
         self._next_number = 1
-        # One row for each passage: fingerprint in words, the least significant first; number of
-        # the document (0 if it is gone); span. The tables have the same rows.
+        # One row for each passage: number of the document (0 if it is gone); span. The tables have
+        # the same rows.
         self._tables = Tables(PLAN)
-        self._words = np.empty((1024, _WORDS), np.uint64)
         self._owners = np.empty(1024, np.uint32)
         self._spans = np.empty((1024, 2), np.uint32)
         self._size = 0
@@ -191,8 +190,8 @@ class PassageIndex:
         for query, found in zip(queries, self._tables.near(queries, max_distance), strict=True):
             rows = np.array(found, np.intp)
             rows = rows[self._owners[rows] > 0]
-            differing = np.bitwise_count(self._words[rows] ^ _words_of(query.value))
-            distances = differing.sum(axis=1, dtype=np.uint16)
+            differing = self._tables.fingerprints(rows) ^ _words_of(query.value)
+            distances = np.bitwise_count(differing).sum(axis=1, dtype=np.uint16)
             owners, spans = self._owners[rows], self._spans[rows]
             order = np.lexsort((spans[:, 0], owners, distances))
             results.append(Neighbours(distances[order], owners[order], spans[order]))
@@ -246,16 +245,15 @@ class PassageIndex:
         stop = start + count
         if stop > len(self._owners):
             capacity = max(2 * len(self._owners), stop)
-            self._words = np.resize(self._words, (capacity, _WORDS))
             self._owners = np.resize(self._owners, capacity)
             self._spans = np.resize(self._spans, (capacity, 2))
-        self._words[start:stop] = passages["words"][:, ::-1]
         self._owners[start:stop] = number
         self._spans[start:stop] = passages["span"]
         self._size = stop
         if count:
+            words = passages["words"][:, ::-1].astype(np.uint64)
             nothing = np.zeros(count, np.uint64)  # passages have neither keys nor marks
-            self._tables.extend(start, self._words[start:stop], nothing, nothing)
+            self._tables.extend(start, words, nothing, nothing)
         self._numbers[name] = number
         self._documents[number] = name, digest
         self._next_number = max(self._next_number, number + 1)

@@ -78,14 +78,14 @@ class Replica:
         :param pages: (digest, fingerprint) of the pages that are there.
         :param own: a digest whose rows are all kept.
         """
-        tables = self._tables
+        words = self._tables.fingerprints([*found])
         gone = [
             row
-            for row, digest in found.items()
-            if digest != own and (digest, tables.fingerprint(row)) not in pages
+            for (row, digest), packed in zip(found.items(), words, strict=True)
+            if digest != own and (digest, int.from_bytes(packed.tobytes(), "little")) not in pages
         ]
         for row in gone:
-            tables.forget(row)
+            self._tables.forget(row)
         return bool(gone)
 
     def _clear(self) -> None:

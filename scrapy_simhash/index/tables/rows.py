@@ -102,16 +102,10 @@ class Rows:
         """Return the marks of rows; see `fingerprints`."""
         return self._taken(2, positions)
 
-    def position(self, number: int) -> int | None:
-        """Return the position of the row with a number; None if there is none."""
-        at = bisect_left(range(self._count), number, key=lambda one: self.id(one) & NUMBER_MASK)
-        is_there = at < self._count and self.id(at) & NUMBER_MASK == number
-        return at if is_there else None
-
     def forget(self, number: int) -> None:
         """Let `still_there` leave out the row with this number, if there is one."""
-        at = self.position(number)
-        if at is None:
+        at = bisect_left(range(self._count), number, key=lambda one: self.id(one) & NUMBER_MASK)
+        if at == self._count or self.id(at) & NUMBER_MASK != number:
             return
         if at >= len(self._gone) - 1:
             self._gone = np.concatenate([self._gone, np.zeros(self._count, np.bool_)])
