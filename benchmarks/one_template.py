@@ -79,16 +79,13 @@ def pages(made: Sequence[Page], count: int, rng: random.Random, name: str) -> It
 def fill(index: Index, stored: Iterator[Page], copies_every: int) -> list[Page]:
     """Store pages without a search for each; return copies of some of them."""
     copies = []
-
-    def entries() -> Iterator[Entry]:
-        for number, (key, fingerprint, evidence) in enumerate(stored, 1):
-            kept = evidence._replace(certainty=b"")
-            yield Entry(number, key, fingerprint, number, 0, 0, -1, kept)
-            if number % copies_every == 0:
-                copies.append(Page(f"{key}?print", fingerprint ^ 0b1001, evidence))
-
-    # With a search for each, a million takes half an hour.
-    index._store.write_all(entries())  # noqa: SLF001
+    for number, (key, fingerprint, evidence) in enumerate(stored, 1):
+        kept = evidence._replace(certainty=b"")
+        entry = Entry(number, key, fingerprint, number, 0, 0, -1, kept)
+        # With a search for each, a million takes half an hour.
+        index._store.write(entry, None, ())  # noqa: SLF001
+        if number % copies_every == 0:
+            copies.append(Page(f"{key}?print", fingerprint ^ 0b1001, evidence))
     return copies
 
 

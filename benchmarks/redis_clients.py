@@ -128,7 +128,8 @@ def measure(scheme: str, size: int, arguments: argparse.Namespace) -> None:
         )
         empty = servers.memory_bytes()
         with task.opened() as index:
-            index._store.write_all(task.entries())  # noqa: SLF001 - without a search for each
+            for entry in task.entries():
+                index._store.write(entry, None, ())  # noqa: SLF001 - without a search for each
         per_page = (servers.memory_bytes() - empty) / loaded
         for clients, at_once in rounds:
             share = window // len(rounds) // clients

@@ -159,10 +159,10 @@ class OursRedis(Ours):
     def grow(self, first: int, values: list[int]) -> None:
         from scrapy_simhash.index.base import Entry
 
-        self.index._store.write_all(  # noqa: SLF001 - without a search for each
-            Entry(place, f"https://example.com/loaded/{place}", fingerprint, place, 1, 1)
-            for place, fingerprint in enumerate(values, first + 1)
-        )
+        for place, fingerprint in enumerate(values, first + 1):
+            key = f"https://example.com/loaded/{place}"
+            entry = Entry(place, key, fingerprint, place, 1, 1)
+            self.index._store.write(entry, None, ())  # noqa: SLF001 - without a search for each
 
     def close(self) -> dict[str, Any]:
         used = (self.servers.memory_bytes() - self.empty_bytes) / max(len(self.index), 1)

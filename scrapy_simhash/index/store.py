@@ -233,11 +233,6 @@ class Store(RowWriter):
         self._delete(removed, [row], added_entries=int(is_new))
         return put
 
-    def write_all(self, entries: Iterable[Entry]) -> None:
-        """Store entries whose keys are not stored. They are not compared."""
-        for entry in entries:
-            self.write(entry, None, ())
-
     def compact(self) -> None:
         """Do nothing: rows that are of no use go with a merge of the tables."""
 

@@ -94,7 +94,7 @@ class RedisRows:
     def states(self, digests: Iterable[bytes] | None = None) -> Iterator[tuple[bytes, State]]:
         """Yield the states of digests; by default, of all in the journal."""
         if digests is None:
-            digests = {row[:DIGEST_BYTES]: None for rows in self.journal() for row in rows}
+            digests = {row[:DIGEST_BYTES]: None for row in self.journal()}
         keys = (self.layout.entries, self.layout.pending)
         remaining = iter(digests)
         while batch := list(islice(remaining, _ENTRIES_AT_ONCE)):
@@ -127,21 +127,11 @@ class RedisRows:
         index.
         """
         del replaced  # it has the key of `put`
-        self.write_all([put], outdated)
-
-    def write_all(self, entries: Iterable[Entry], removed: Iterable[Entry] = ()) -> None:
-        """Store entries, and remove others, a hundred at once. Nothing is compared."""
-        remaining, layout = iter(entries), self.layout
-        gone = [digest_of(entry.key) for entry in removed]
-        while batch := list(islice(remaining, _ENTRIES_AT_ONCE)):
-            last = max(max(entry.number, entry.last_sequence) for entry in batch)
-            values: list[bytes | int] = [len(batch), last]
-            for entry in batch:
-                digest = digest_of(entry.key)
-                values += digest, self.layout.row(digest, new_attempt(), entry)
-                values.append(encode_entry(entry, self.layout.width_bytes))
-            keys = (layout.journal, layout.entries, layout.sequence)
-            self.server.run(scripts.WRITE, keys, (*values, *gone))
+        layout, digest = self.layout, digest_of(put.key)
+        values: list[bytes | int] = [max(put.number, put.last_sequence), digest]
+        values += layout.row(digest, new_attempt(), put), encode_entry(put, layout.width_bytes)
+        values += map(digest_of, (entry.key for entry in outdated))
+        self.server.run(scripts.WRITE, (layout.journal, layout.entries, layout.sequence), values)
 
     def skip_to(self, next_sequence: int) -> None:
         """Make the next sequence number at least this."""
@@ -177,7 +167,7 @@ class RedisRows:
         moment: a page that is confirmed in between must keep its row. Rows that are added later are
         kept. This takes about 200 MB for a million pages.
         """
-        rows = [row for batch in self.journal() for row in batch]
+        rows = list(self.journal())
         alive = set(self._row_ids())
         kept = []
         for row in rows:
@@ -280,8 +270,8 @@ class RedisRows:
         keys = (self.layout.entries, self.layout.pending)
         return bool(self.server.run(scripts.REMOVE, keys, (digest, value)))
 
-    def journal(self) -> Iterator[list[bytes]]:
-        """Yield all rows of the journal, many at once.
+    def journal(self) -> Iterator[bytes]:
+        """Yield all rows of the journal.
 
         :raises StorageError: another process has compacted the journal at the same time.
         """
@@ -294,13 +284,8 @@ class RedisRows:
                 raise StorageError(self.location, "it was compacted at the same time: try again")
             if not rows:
                 return
-            yield rows
+            yield from rows
             start, last = start + len(rows), rows[-1]
-
-    def _append_rows(self, entries: Iterable[Entry]) -> None:
-        """Append rows for entries to the journal."""
-        rows = [self.layout.row(digest_of(entry.key), new_attempt(), entry) for entry in entries]
-        self.server.call("RPUSH", self.layout.journal, *rows)
 
     def problems(self, on_progress: Callable[[], object]) -> Iterator[str]:
         """Yield what is wrong with the content, in sentences: each stored entry must be readable,
@@ -325,9 +310,8 @@ class RedisRows:
                 yield f"the entry of {entry.key!r} is stored under another digest"
             last_sequence = max(last_sequence, entry.number, entry.last_sequence)
             entries[row_id(self.layout.row(digest, new_attempt(), entry))] = entry.key
-        for rows in self.journal():
-            for row in rows:
-                entries.pop(row_id(row), None)
+        for row in self.journal():
+            entries.pop(row_id(row), None)
         for page_key in entries.values():
             yield f"the entry of {page_key!r} has no row in the journal"
         if count < min(size, len(self)):

@@ -238,17 +238,13 @@ if current and current ~= ARGV[2] then return 0 end
 redis.call('HDEL', KEYS[1], ARGV[1])
 return 1
 """)
-# Stores entries, and removes others, without a comparison. KEYS: journal, entries, sequence. ARGV:
-# number of entries, their highest sequence number; digest, row and entry of each; digests of the
-# entries to remove.
+# Stores an entry, and removes others, without a comparison. KEYS: journal, entries, sequence. ARGV:
+# its highest sequence number, digest, row, entry; digests of the entries to remove.
 WRITE = Script("""
-local count = tonumber(ARGV[1])
-for at = 3, 3 * count, 3 do
-  redis.call('RPUSH', KEYS[1], ARGV[at + 1])
-  redis.call('HSET', KEYS[2], ARGV[at], ARGV[at + 2])
-end
-for at = 3 * count + 3, #ARGV do redis.call('HDEL', KEYS[2], ARGV[at]) end
-local missing = tonumber(ARGV[2]) - tonumber(redis.call('GET', KEYS[3]) or 0)
+redis.call('RPUSH', KEYS[1], ARGV[3])
+redis.call('HSET', KEYS[2], ARGV[2], ARGV[4])
+for at = 5, #ARGV do redis.call('HDEL', KEYS[2], ARGV[at]) end
+local missing = tonumber(ARGV[1]) - tonumber(redis.call('GET', KEYS[3]) or 0)
 if missing > 0 then redis.call('INCRBY', KEYS[3], missing) end
 """)
 # Appends rows to a list that the server deletes after a time. KEYS: list. ARGV: number of its rows,

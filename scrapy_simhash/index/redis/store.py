@@ -469,7 +469,8 @@ class RedisStore(RedisRows):
                     _row_parts(stored),
                 ):
                     # It has the fingerprint of one and the mark of the other.
-                    self._append_rows([entry])
+                    row = layout.row(page.digest, new_attempt(), entry)
+                    self.server.call("RPUSH", layout.journal, row)
                 values += (page.digest, page.attempt, value)
                 values.append(encode_entry(entry, layout.width_bytes))
             keys = (layout.entries, layout.pending)
