@@ -60,7 +60,8 @@ def lines_of(values: Mapping[Any, Any], indent: str = "") -> Iterator[str]:
         if name in single:
             yield f"{indent}{name:<{width}}  {_words(name, value)}"
         elif isinstance(value, dict):
-            yield from (f"{indent}{name}", *lines_of(value, f"{indent}  "))
+            if lines := [*lines_of(value, f"{indent}  ")]:
+                yield from (f"{indent}{name}", *lines)
         else:
             yield f"{indent}{name}"
             for one in value:
