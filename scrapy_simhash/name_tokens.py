@@ -158,9 +158,10 @@ def _counts(folded: str, kinds: list[_Kind], at: int, run: tuple[int, int]) -> b
     """
     character, kind = folded[at], kinds[at + 1]
     if kind == "bracket":  # an empty pair says something, and one within a word: f(), f[x]
-        if character in "([{" and kinds[at] == kinds[at + 2] == "word":
-            return True
-        return not _PAIRS.isdisjoint((folded[at : at + 2], folded[at - 1 : at + 1]))
+        is_inside_word = character in "([{" and kinds[at] == kinds[at + 2] == "word"
+        is_around = folded[0] in "([{" and folded[-1] in ")]}"  # the whole name: (0, 1]
+        is_in_pair = not _PAIRS.isdisjoint((folded[at : at + 2], folded[at - 1 : at + 1]))
+        return is_inside_word or is_in_pair or (is_around and at in (0, len(folded) - 1))
     start, end = run
     before, after = _beside(kinds[start]), _beside(kinds[end + 1])
     if kind == "stop":  # .NET, :hover, a range "..", or what only signs surround: (,)

@@ -39,7 +39,7 @@ _CHROME_TAGS = ("nav", "footer", "aside", "dialog", "select", "form//label", "fo
 # on a `canvas` is unknown, so its fallback counts.
 _INVISIBLE_TAGS = (
     "annotation annotation-xml applet audio datalist defs desc head/title iframe metadata mphantom "
-    "noframes noscript rp script style svg//title symbol template video".split()
+    "noembed noframes noscript rp script style svg//title symbol template video".split()
 )
 # The words of a picture or a formula stand apart.
 _WORD_TAGS = ("text", "tspan", "mi", "mn", "ms", "mtext")
