@@ -58,8 +58,11 @@ def test_a_page_that_is_there(ran_json, run, index, folder):
     ]
     assert (found["match_count"], found["copy_count"]) == (1, 1)
     assert (found["similarity"], found["similar_to"]) == (1.0, None)
+    found = ran_json("index", "query", "--top", "0", "page.html")
+    assert (found["matches"], found["match_count"]) == ([], 1)
     found = ran_json("index", "query", "--key", "https://a.example/mine", "page.html")
     assert (found["kind"], found["distance"], found["action"]) == ("unchanged", 0, "keep")
+    assert found["matches"] == []
     found = ran_json("index", "query", "--key", key, "page.html")
     assert found["kind"] == "near-duplicate"
     with open_index(index) as opened:
