@@ -209,6 +209,9 @@ class Retries:
         # URL pattern → number of its unanswered copies that were tried at the end of the crawl.
         self._tried: Counter[str] = Counter()
         self._open_questions = 0
+        # Key of a page that came again while its copies were held, or while the index was asked
+        # about some → its content, and the key under which it came; see `came_again`.
+        self._came_meanwhile: dict[str, tuple[Text | None, str]] = {}
         self._closing = False
         self.gives_items = False
         """The crawl has given items from pages. Set by `begin_giving`."""
@@ -281,6 +284,7 @@ class Retries:
             for copy in released:
                 self.leave(key, copy, answered=gave_items)
         self.request(self._outdated.take(key))
+        self._repeat_came_again(key)
 
     def discarded(self, key: str, *, refused: bool = False) -> None:
         """Request one copy of a page that failed, unless the index has another page like it.
@@ -308,6 +312,13 @@ class Retries:
             self.request(copies)
         else:
             self._outdated.add(under, *copies)
+        if self._open_questions or key in self._held:
+            self._came_meanwhile[key] = page, under
+
+    def _repeat_came_again(self, key: str) -> None:
+        """Look at copies of a page that came again before they were remembered."""
+        if key in self._came_meanwhile:
+            self.came_again(key, *self._came_meanwhile.pop(key))
 
     def requested_by_callback(self, key: str) -> None:
         """Release the held copies with this key, because a callback requests the page again."""
@@ -399,6 +410,7 @@ class Retries:
         self._open_questions -= 1
         missing: list[DroppedCopy] = []
         uncalled: set[DroppedCopy] = set()  # only their callbacks are missing
+        left: set[str] = set()
         answers: Sequence[Observation | None] = observations or [None] * len(copies)
         for copy, observation in zip(copies, answers, strict=True):
             if observation is None or observation.kind in ("new", "changed"):
@@ -415,6 +427,12 @@ class Retries:
                 uncalled.add(copy)
             else:
                 self.leave(page, copy, answered=earlier.gave_items)
+                left.add(page)
+        for page in left:
+            self._repeat_came_again(page)
+        if not self._open_questions:
+            came = self._came_meanwhile.items()
+            self._came_meanwhile = {key: how for key, how in came if key in self._held}
         if all_at_once or self._closing:
             self.request(missing)
         elif missing:

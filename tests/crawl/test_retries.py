@@ -149,6 +149,26 @@ def test_if_nothing_settles_the_other_content_the_copies_are_requested_at_the_en
     assert world.retries.waiting == 1
 
 
+@pytest.mark.parametrize("first", ["confirmed", "idle"])
+def test_copies_that_are_not_remembered_yet_when_their_page_comes_with_other_content(world, first):
+    """An index on the network takes its time to confirm the page, or to answer for the copies."""
+    answers = []
+    world.retries._observe = lambda copies, then: answers.append(then)
+    world.near("a", "page", pending=False)
+    world.says["a"] = replace(world.says["a"], earlier=Earlier(gave_items=True))
+    world.hold("page", "a")
+    if first == "idle":
+        assert world.retries.idle()
+    world.retries.came_again("page", dropped("page", STORY), "page")
+    for then in answers:
+        then([world.says["a"]])
+    if first == "confirmed":
+        world.retries.confirmed("page", dropped("page"))
+    assert world.asked() == []
+    world.retries.confirmed("page", dropped("page", STORY))
+    assert world.asked() == ["a"]
+
+
 def test_the_oldest_answered_copies_are_forgotten():
     world = World(max_answered=2)
     for key in ("one", "two", "three"):
