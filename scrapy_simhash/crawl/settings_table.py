@@ -162,8 +162,8 @@ FRONT = (  # those that most users need
         "SIMHASH_EXTRACTOR",
         EXTRACTOR,
         'How to extract the text of a page: `"readability"` (falls back to `segments` if it '
-        'finds too little; the default of every preset), `"segments"` (the same quality at a '
-        'third of the CPU time), `"readability-only"`, `"text"` (all visible text), '
+        'finds too little; the default of every preset), `"segments"` (the same quality in '
+        'less than half of the CPU time), `"readability-only"`, `"text"` (all visible text), '
         '`"trafilatura"` or `"resiliparse"` (each needs the [extra](#extras) of the same '
         "name), or the import path of a function from HTML to text.",
     ),

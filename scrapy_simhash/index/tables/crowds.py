@@ -12,8 +12,9 @@ pages sees which are gone, lets the tables forget these, and searches again.
 
 The tables themselves become long lists then. If the probed buckets have more than `CROWD` positions
 together, only some are compared: pages with the page's own name (up to `CROWD` in each run), and of
-the buckets with the page's own prefixes, `SCANNED` positions. So in a crowd, what may be missed is
-a copy without the name: one on another site or without any name, and younger than many pages of its
+the first `SCANNED` positions in the buckets with the page's own prefixes, pages that can be copies
+by their marks (up to `COMPARED`), and a `SAMPLE` of all. So in a crowd, what may be missed is a
+copy without the name: one on another site or without any name, and younger than many pages of its
 bucket.
 """
 
@@ -44,6 +45,7 @@ if TYPE_CHECKING:
     Indexes = NDArray[np.intp]
 
 CROWD, SCANNED = 1 << 14, 1 << 15
+COMPARED, SAMPLE = 1 << 13, 1 << 11
 COPIES, OTHERS = 64, 16
 _KEY_AT, _SITE_AT, _KIND = np.uint64(64 - KEY_BITS), np.uint64(REQUEST_BITS), np.uint64(KIND)
 _SITE_MASK, _REQUEST_MASK = np.uint64((1 << SITE_BITS) - 1), np.uint64((1 << REQUEST_BITS) - 1)

@@ -13,7 +13,16 @@ import numpy as np
 
 from scrapy_simhash.index.marks import KEY_BITS, key_of
 from scrapy_simhash.index.probing import Prober
-from scrapy_simhash.index.tables.crowds import CROWD, OTHERS, SCANNED, nearest_copies, with_name
+from scrapy_simhash.index.tables.crowds import (
+    COMPARED,
+    CROWD,
+    OTHERS,
+    SAMPLE,
+    SCANNED,
+    may_be_copies,
+    nearest_copies,
+    with_name,
+)
 from scrapy_simhash.index.tables.rows import NUMBER_BITS, NUMBER_MASK
 from scrapy_simhash.index.tables.runs import HASH_BITS
 
@@ -146,35 +155,44 @@ class Search:
             if len(rows) == 1:
                 return positions, _NOBODY
             return positions, np.concatenate([buckets.owners] * len(begins)).repeat(counts.ravel())
-        named = self._cut(buckets, counts, rows, marks)
-        positions = np.concatenate([self._read(begins, counts), *(part for part, _ in named)])
+        crowds = self._cut(buckets, begins, counts, rows, marks)
+        positions = np.concatenate([self._read(begins, counts), *(part for part, _ in crowds)])
         owners = np.concatenate([buckets.owners] * len(begins)).repeat(counts.ravel())
-        owners = np.concatenate([owners, *(part for _, part in named)])
+        owners = np.concatenate([owners, *(part for _, part in crowds)])
         order = positions.argsort(kind="stable")
         return positions[order], owners[order]
 
     def _cut(
-        self, buckets: Buckets, counts: Numbers, rows: Words, marks: Sequence[int]
+        self,
+        buckets: Buckets,
+        begins: Positions,
+        counts: Numbers,
+        rows: Words,
+        marks: Sequence[int],
     ) -> list[tuple[Positions, Numbers]]:
         """Lower the counts of positions to read for queries in a crowd, and return (the positions
-        of rows with the name of such a query, the query of each); see
+        of rows that can be copies of such a query, or have its name; the query of each); see
         `scrapy_simhash.index.tables.crowds`.
         """
-        named = []
+        found: list[tuple[Positions, int]] = []
         totals = np.bincount(buckets.owners, counts.sum(axis=0), len(rows))
         for owner in np.flatnonzero(totals > CROWD).tolist():
             is_own = buckets.owners == owner
             own = self._prefixes.hashes_in_all(rows[owner : owner + 1])[0]
-            counts[:, is_own & (buckets.hashes != own.take(buckets.tables))] = 0
-            share = SCANNED // max(int(np.count_nonzero(counts[:, is_own])), 1)
-            counts[:, is_own] = counts[:, is_own].clip(max=share)
+            is_exact = is_own & (buckets.hashes == own.take(buckets.tables))
+            counts[:, is_own & ~is_exact] = 0
+            exact = counts[:, is_exact]
+            parts = max(int(np.count_nonzero(exact)), 1)
+            scanned = self._read(begins[:, is_exact], exact.clip(max=SCANNED // parts))
+            possible = scanned[may_be_copies(marks[owner], self._rows.marks(scanned))]
+            found.append((self._rows.still_there(possible)[:COMPARED], owner))
+            counts[:, is_exact] = exact.clip(max=SAMPLE // parts)
             key = key_of(marks[owner])
             for run in self._runs if key else ():
                 slot = key << HASH_BITS - KEY_BITS >> HASH_BITS - run.bits
                 bucket = run.buckets(len(run.starts) - 1, slot, slot + 1)[:SCANNED]
-                same = bucket[with_name(marks[owner], self._rows.marks(bucket))]
-                named.append((same, np.full(len(same), owner)))
-        return named
+                found.append((bucket[with_name(marks[owner], self._rows.marks(bucket))], owner))
+        return [(positions, np.full(len(positions), owner)) for positions, owner in found]
 
     def _read_few(self, buckets: Buckets) -> Iterator[Positions]:
         """Yield the positions in buckets, by run: numpy takes longer for so few at once."""
