@@ -99,6 +99,13 @@ def _with_content(
             if usual in HTML_FIELDS or begins_as_html(texts[name] or ""):
                 return replace(asked, html=name)
             return replace(asked, text=(name,))
+    for record in records:
+        for name, value in record.items():
+            if isinstance(value, list) and value and isinstance(value[0], dict):
+                raise SimhashError(
+                    f"{file_name}: {name!r} is a list of objects, not a text. If these are the "
+                    f"records, write them as JSON lines: jq -c '.{name}[]'"
+                )
     raise SimhashError(
         f"{file_name}: which field is the text? There are {_listed(names)}: name it with "
         "--text-field, or --html-field if it is a page"

@@ -242,7 +242,7 @@ def test_fields_in_objects(tmp_path, name, fields):
 
 def test_records_in_a_list_of_an_object(tmp_path):
     (tmp_path / "in.json").write_text(json.dumps({"total": 5, "items": RECORDS}))
-    with pytest.raises(SimhashError, match=r"which field is the text\? There are 'total', 'items'"):
+    with pytest.raises(SimhashError, match=r"'items' is a list of objects.*jq -c '.items\[\]'"):
         run(tmp_path, "in.json")
 
 
