@@ -15,8 +15,8 @@ from scrapy_simhash.errors import IndexUnreachable
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    # Calls the index with some arguments, and returns an answer for each.
-    Together = Callable[[Any, Sequence[Any]], Sequence[Any]]
+    # Calls the index with some arguments, and returns an answer for each; None for no answers.
+    Together = Callable[[Any, Sequence[Any]], Sequence[Any] | None]
 
 MAX_TOGETHER = 32
 # How many waiting calls are searched for some that can be made together. After an outage, thousands
@@ -124,11 +124,11 @@ class CallThread:
 
     def _make(self, calls: Sequence[_Call]) -> None:
         together = calls[0].together
-        answers: list[Any] | None = None
-        while answers is None:
+        while True:
             try:
-                answers = list(together(self._index, [call.argument for call in calls]))
-            except IndexUnreachable as error:  # noqa: PERF203 - it waits before the next attempt
+                answers = together(self._index, [call.argument for call in calls])
+                break
+            except IndexUnreachable as error:
                 if not self._is_repeated(calls, error):
                     _fail(calls, error)
                     return
@@ -139,7 +139,7 @@ class CallThread:
                     for call in calls:
                         self._make([call])
                 return
-        for call, answer in zip(calls, answers, strict=True):
+        for call, answer in zip(calls, answers or [None] * len(calls), strict=True):
             call.future.set_result(answer)
         # A patient call may have had nothing to do, and then the index was not reached.
         if self._away is not None and not calls[0].is_patient:

@@ -8,6 +8,7 @@ import asyncio
 import time
 from concurrent.futures import Future
 from contextlib import suppress
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 from scrapy.utils.asyncio import is_asyncio_available
@@ -63,11 +64,11 @@ class IndexCalls:
         return self._thread is not None
 
     async def observe(self, page: PageToObserve) -> tuple[Observation, float] | None:
-        """Return the observation of a page by an index on the network, and the duration of the call
-        in milliseconds. One call may observe several pages.
+        """Return the observation of a page, and the duration of the call in milliseconds. On a
+        network, one call may observe several pages.
         """
         if self._thread is None:
-            return None
+            return self.observe_now(page)
         self._thread.set_urgent(False)  # the crawl is not idle
         call = self._thread.submit(page.key, _observe_all, page, is_patient=False)
         try:
@@ -76,6 +77,10 @@ class IndexCalls:
             self._errors.count_error("index", error, page.key)
             return None
         return answer
+
+    def observe_now(self, page: PageToObserve) -> tuple[Observation, float] | None:
+        """Do the same as `observe` in the event loop."""
+        return self.now(page.key, lambda index: _observe_all(index, [page])[0])
 
     def now(self, key: str, ask: Callable[[Any], _Result]) -> _Result | None:
         """Call the index in the event loop, and return the answer."""
@@ -102,16 +107,15 @@ class IndexCalls:
         """Confirm an observation as by `tell`. If this fails, discard it, so that it does not stay
         pending. For `gave_items` see `Index.confirm`.
         """
-        confirm_all = _confirm_all if gave_items else _confirm_without_items
-        self._tell(observation.key, confirm_all, observation, then)
+        self._tell(observation.key, _CONFIRM[gave_items], observation, then)
 
     def discard(self, observation: Observation, then: Then | None = None) -> None:
         """Discard an observation as by `tell`."""
-        self._tell(observation.key, _discard_all, observation, then)
+        self._tell(observation.key, _DISCARD, observation, then)
 
     def acted(self, observation: Observation, action: Action) -> None:
         """Record what was done with a page as by `tell`; see `Index.acted`."""
-        self._tell(observation.key, _acted_all, (observation, action))
+        self._tell(observation.key, _ACTED, (observation, action))
 
     def hurry(self) -> None:
         """Repeat calls only for a few more seconds, because the crawl waits for them."""
@@ -153,7 +157,13 @@ class IndexCalls:
                 )
             )
         elif self.index is not None:
-            self._end(key, together, argument, lambda: together(self.index, [argument])[0], then)
+            self._end(
+                key,
+                together,
+                argument,
+                lambda: (together(self.index, [argument]) or [None])[0],
+                then,
+            )
         elif then is not None:
             then(None)
 
@@ -169,11 +179,11 @@ class IndexCalls:
         try:
             answer = result()
         except StorageError as error:
-            if together != _forget_all:  # else leases end
+            if together is not _FORGET:  # else leases end
                 self._errors.count_error("index", error, key)
-            if together in (_confirm_all, _confirm_without_items):
+            if together in _CONFIRM:
                 self._not_stored += isinstance(error, IndexUnreachable)
-                self._tell(key, _forget_all, argument)
+                self._tell(key, _FORGET, argument)
         finally:
             self._waiting -= self._thread is not None
             if then is not None:
@@ -200,28 +210,14 @@ def _observe_all(index: Any, pages: Sequence[PageToObserve]) -> list[tuple[Obser
     return [(observation, duration_ms) for observation in observations]
 
 
-def _confirm_all(index: Any, observations: Sequence[Observation]) -> Sequence[None]:
-    index.confirm_all(observations)
-    return [None] * len(observations)
+def _call(method: str, index: Any, arguments: Sequence[Any], **options: Any) -> None:
+    getattr(index, method)(arguments, **options)
 
 
-def _confirm_without_items(index: Any, observations: Sequence[Observation]) -> Sequence[None]:
-    index.confirm_all(observations, gave_items=False)
-    return [None] * len(observations)
-
-
-def _discard_all(index: Any, observations: Sequence[Observation]) -> Sequence[None]:
-    index.discard_all(observations)
-    return [None] * len(observations)
-
-
-def _forget_all(index: Any, observations: Sequence[Observation]) -> Sequence[None]:
-    return _discard_all(index, observations)
-
-
-def _acted_all(index: Any, pairs: Sequence[tuple[Observation, Action]]) -> Sequence[None]:
-    index.acted_all(pairs)
-    return [None] * len(pairs)
+_CONFIRM = [partial(_call, "confirm_all", gave_items=gave_items) for gave_items in (False, True)]
+_DISCARD = partial(_call, "discard_all")
+_FORGET = partial(_call, "discard_all")  # after an error that was counted
+_ACTED = partial(_call, "acted_all")
 
 
 def _loop_caller() -> Callable[..., Any]:

@@ -109,7 +109,7 @@ class Judging:
             rules,
             take_back=lambda copy: stats.take_back(copy.key, copy.representative),
             meta_key=META_KEY if is_for_pages else ITEM_META_KEY,
-            max_answered=MAX_HELD if is_for_pages else 0,
+            max_left=MAX_HELD if is_for_pages else 0,
         )
         selectors = *settings.scheme.select, *settings.scheme.remove, *settings.distinct_selectors
         self.unmatched = (
@@ -214,19 +214,16 @@ class Judging:
 
     async def ask(self, key: str, page: PageFingerprint) -> Verdict | None:
         """Return the verdict of the index, not counted; None if the index is closed or fails."""
-        if page.fingerprint is None or not self.calls.in_threads:
-            return self._ask_now(key, page)  # without a fingerprint, no index is called
-        in_scope = self._identity.scope_filter(key)
-        answer = await self.calls.observe(
-            PageToObserve(key, page.fingerprint, evidence_of(key, page), in_scope)
-        )
-        return None if answer is None else self._detector.verdict(*answer)
+        return self._verdict(await self.calls.observe(self._to_observe(key, page)))
 
-    def _ask_now(self, key: str, page: PageFingerprint) -> Verdict | None:
-        in_scope = self._identity.scope_filter(key)
-        return self.calls.now(
-            key, lambda index: self._detector.judge(index, key, page, in_scope=in_scope)
+    def _to_observe(self, key: str, page: PageFingerprint) -> PageToObserve:
+        fingerprint: Any = page.fingerprint  # pages without one are skipped before
+        return PageToObserve(
+            key, fingerprint, evidence_of(key, page), self._identity.scope_filter(key)
         )
+
+    def _verdict(self, answer: tuple[Observation, float] | None) -> Verdict | None:
+        return None if answer is None else self._detector.verdict(*answer)
 
     async def ask_early(self, key: str, page: PageFingerprint, response: Response) -> None:
         """Ask an index on the network before a callback is known; keep the verdict for `judge`. If
@@ -259,7 +256,7 @@ class Judging:
             verdict, discard = self._early.pop(response, (None, None))
             verdict = verdict if discard is not None and discard.detach() else None
         else:
-            verdict = self._ask_now(key, page)
+            verdict = self._verdict(self.calls.observe_now(self._to_observe(key, page)))
         return None if verdict is None else self.record(verdict, page, response)
 
     def record(

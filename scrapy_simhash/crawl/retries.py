@@ -4,8 +4,7 @@ A dropped copy is in one of these states::
 
     held         its page is pending: still in its callback or in the pipelines, or requested
     requested    it was scheduled, and its page has not arrived yet
-    unanswered   its page was confirmed, but gave no items
-    answered     not needed, unless its page turns out to be a wrong one
+    left         its page was confirmed: not needed, unless the page gave no items, or was wrong
     outdated     its page came again with other content, which is not settled yet
 
 If the page of held copies fails, one of them is requested, and the others wait for it; if that one
@@ -28,6 +27,8 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, TypeAlias
 from uuid import uuid4
 
+from scrapy.utils.datatypes import LocalCache
+
 from scrapy_simhash.url_patterns import url_pattern
 
 if TYPE_CHECKING:
@@ -47,6 +48,7 @@ if TYPE_CHECKING:
 META_KEY = "simhash_second_chance"
 ITEM_META_KEY = "simhash_item_second_chance"
 MAX_HELD = 10_000
+_REMEMBERED_PAGES = 1000
 _TRIED_COPIES = 10
 _MAX_RESPONSE_BYTES = 16 << 20
 
@@ -72,13 +74,14 @@ def is_retry(request: Request) -> bool:
     return META_KEY in request.meta or ITEM_META_KEY in request.meta
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False)
 class DroppedCopy:
     """A page (or item) that was dropped as a copy of another one.
 
     :param request: repeats the page, or the page of the item.
     :param called: its callback has run, and only a part of the output was dropped.
     :param representative: key of the page that it was counted as a copy of.
+    :param answered: its page gave items, or its callback has run.
     """
 
     key: str
@@ -87,6 +90,7 @@ class DroppedCopy:
     request: Request
     called: bool = False
     representative: str | None = None
+    answered: bool = False
 
     @classmethod
     def of(cls, observation: Observation, request: Request, *, called: bool = False) -> Self:
@@ -105,38 +109,30 @@ class _CopiesByPage:
     """Dropped copies by the key of the page that they are copies of, oldest page first."""
 
     def __init__(self) -> None:
-        self._copies: dict[str, list[DroppedCopy]] = {}
+        self.by_page: dict[str, list[DroppedCopy]] = {}
         self.count = 0
-
-    def __contains__(self, key: str) -> bool:
-        return key in self._copies
-
-    def pages(self) -> list[str]:
-        return [*self._copies]
-
-    def last(self, key: str) -> DroppedCopy:
-        return self._copies[key][-1]
 
     def add(self, key: str, *copies: DroppedCopy) -> None:
         if copies:
-            self._copies.setdefault(key, []).extend(copies)
+            self.by_page.setdefault(key, []).extend(copies)
             self.count += len(copies)
 
     def take(
         self, key: str, is_taken: Callable[[DroppedCopy], bool] = lambda _: True
     ) -> list[DroppedCopy]:
         """Remove and return the copies of a page for which `is_taken` returns True."""
-        taken, left = list[DroppedCopy](), list[DroppedCopy]()
-        for copy in self._copies.pop(key, []):
-            (taken if is_taken(copy) else left).append(copy)
-        if left:
-            self._copies[key] = left
+        copies = self.by_page.pop(key, [])
+        taken = [copy for copy in copies if is_taken(copy)]
+        if len(taken) < len(copies):
+            self.by_page[key] = [copy for copy in copies if copy not in taken]
         self.count -= len(taken)
         return taken
 
-    def take_all(self) -> list[list[DroppedCopy]]:
-        """Remove and return the copies of each page."""
-        return [self.take(key) for key in self.pages()]
+    def take_all(
+        self, is_taken: Callable[[DroppedCopy], bool] = lambda _: True
+    ) -> list[list[DroppedCopy]]:
+        """Remove and return the copies of each page for which `is_taken` returns True."""
+        return [self.take(key, is_taken) for key in [*self.by_page]]
 
 
 class KeptResponses:
@@ -173,10 +169,9 @@ class Retries:
     :param rules: conditions for a page to be a copy.
     :param take_back: called with a copy that was counted as dropped, and has arrived again.
     :param meta_key: marks the requests that this object schedules.
-    :param max_held: upper limit for copies that are held or requested; see `full`. As many more are
-        remembered as unanswered; further ones are forgotten.
-    :param max_answered: upper limit for answered copies. If there are too many, those of the oldest
-        page are forgotten.
+    :param max_held: upper limit for copies that are held or requested; see `full`.
+    :param max_left: upper limit for copies of confirmed pages. If there are too many, those of the
+        oldest page are forgotten.
     """
 
     def __init__(
@@ -188,7 +183,7 @@ class Retries:
         take_back: Callable[[DroppedCopy], None] = lambda _: None,
         meta_key: str = META_KEY,
         max_held: int = MAX_HELD,
-        max_answered: int = MAX_HELD,
+        max_left: int = MAX_HELD,
     ) -> None:
         self._observe = observe
         self._schedule = schedule
@@ -196,29 +191,25 @@ class Retries:
         self._take_back = take_back
         self._meta_key = meta_key
         self._max_held = max_held
-        self._max_answered = max_answered
+        self._max_left = max_left
         self._held = _CopiesByPage()
-        self._unanswered = _CopiesByPage()
-        self._answered = _CopiesByPage()
+        self._left = _CopiesByPage()
         self._outdated = _CopiesByPage()
-        # Token in the request → the copy that was requested.
-        self._requested: dict[str, DroppedCopy] = {}
-        # Token in the request → the response that answers it.
-        self._answers: dict[str, Response] = {}
+        # Token in the request → the copy that was requested, and the response that answers it.
+        self._requested: dict[str, tuple[DroppedCopy, Response | None]] = {}
         self.responses = KeptResponses()
-        # URL pattern → number of its unanswered copies that were tried at the end of the crawl.
+        # URL pattern → number of its copies that were tried at the end of the crawl.
         self._tried: Counter[str] = Counter()
         self._open_questions = 0
-        # Key of a page that came again while its copies were held, or while the index was asked
-        # about some → its content, and the key under which it came; see `came_again`.
-        self._came_meanwhile: dict[str, tuple[Text | None, str]] = {}
+        # Key of a page that came again → its content, which is not settled yet, and its key now.
+        self._came: LocalCache[str, tuple[Text | None, str]] = LocalCache(_REMEMBERED_PAGES)
         self._closing = False
         self.gives_items = False
         """The crawl has given items from pages. Set by `begin_giving`."""
 
     def __contains__(self, key: str) -> bool:
         """Return True if copies of a page are remembered that were dropped for good."""
-        return key in self._unanswered or key in self._answered
+        return key in self._left.by_page
 
     @property
     def waiting(self) -> int:
@@ -239,24 +230,23 @@ class Retries:
 
         :param answered: the page gave items, or the callback of the copy has run.
         """
-        if answered:
-            self._answered.add(page, copy)
-            while self._answered.count > self._max_answered:
-                self._answered.take(self._answered.pages()[0])
-        elif self._unanswered.count < self._max_held:
-            self._unanswered.add(page, copy)
+        copy.answered = answered
+        if page in self._came and not self._is_like(copy, self._came[page][0]):
+            self._outdated.add(self._came[page][1], copy)
+            return
+        self._left.add(page, copy)
+        while self._left.count > self._max_left:
+            self._left.take(next(iter(self._left.by_page)))
 
-    def forget(self, copies: Collection[DroppedCopy]) -> None:
-        """Forget unanswered copies, because their callbacks run."""
-        for page in self._unanswered.pages():
-            self._unanswered.take(page, copies.__contains__)
+    def _is_like(self, copy: DroppedCopy, page: Text | None) -> bool:
+        return page is not None and self._rules.same_text(copy, page)
 
     def begin_giving(self) -> None:
         """Record that the crawl gives items: request the copies of pages that gave none."""
         if self.gives_items:
             return
         self.gives_items = True
-        for copies in self._unanswered.take_all():
+        for copies in self._left.take_all(lambda copy: not copy.answered):
             self.look_again(copies)
 
     def confirmed(
@@ -278,13 +268,13 @@ class Retries:
         )
         self.request([copy for copy in released if is_to_call(copy)], anew=False)
         released = [copy for copy in released if not is_to_call(copy)]
+        self.request(self._outdated.take(key))
         if self.gives_items and not gave_items:
             self.look_again(released)
         else:
             for copy in released:
                 self.leave(key, copy, answered=gave_items)
-        self.request(self._outdated.take(key))
-        self._repeat_came_again(key)
+        self._forget_content(key)
 
     def discarded(self, key: str, *, refused: bool = False) -> None:
         """Request one copy of a page that failed, unless the index has another page like it.
@@ -292,8 +282,14 @@ class Retries:
         :param refused: the spider has asked for the page again, so its content was a wrong one:
             request all copies.
         """
+        self._forget_content(key)
         self.look_again(self._held.take(key), all_at_once=refused)
         self.request(self._outdated.take(key))
+
+    def _forget_content(self, key: str) -> None:
+        """Forget the content that came under a key, because it is settled."""
+        for one in [one for one, (_, under) in self._came.items() if under == key]:
+            del self._came[one]
 
     def came_again(self, key: str, page: Text | None, under: str) -> None:
         """Record that a page arrived, perhaps again. If it has other content now than its dropped
@@ -303,27 +299,15 @@ class Retries:
         :param page: the content; None if it cannot be judged.
         :param under: key under which the page came and will be settled, mostly `key`.
         """
-
-        def differs(copy: DroppedCopy) -> bool:
-            return page is None or not self._rules.same_text(copy, page)
-
-        copies = self._unanswered.take(key, differs) + self._answered.take(key, differs)
+        outdated = self._left.take(key, lambda copy: not self._is_like(copy, page))
         if page is None:
-            self.request(copies)
-        else:
-            self._outdated.add(under, *copies)
-        if self._open_questions or key in self._held:
-            self._came_meanwhile[key] = page, under
-
-    def _repeat_came_again(self, key: str) -> None:
-        """Look at copies of a page that came again before they were remembered."""
-        if key in self._came_meanwhile:
-            self.came_again(key, *self._came_meanwhile.pop(key))
+            self.request(outdated)
+        self._came[key] = page, under
+        self._outdated.add(under, *([] if page is None else outdated))
 
     def requested_by_callback(self, key: str) -> None:
         """Release the held copies with this key, because a callback requests the page again."""
-        for page in self._held.pages():
-            self._held.take(page, lambda copy: copy.key == key)
+        self._held.take_all(lambda copy: copy.key == key)
 
     def arrived(self, request: Request, page: Text | None) -> bool:
         """Record that a page arrived, or will not. Return True if its request was a retry, even one
@@ -332,7 +316,7 @@ class Retries:
         :param page: what was observed; None if the page was not judged.
         """
         token = request.meta.pop(self._meta_key, None)
-        copy = self._requested.pop(token, None)
+        copy, _ = self._requested.pop(token, (None, None))
         if copy is not None:
             if not copy.called:
                 self._take_back(copy)
@@ -342,7 +326,11 @@ class Retries:
 
     def answer_to(self, request: Request) -> Response | None:
         """Return the response of a copy that answers a request of this object; None without one."""
-        return self._answers.pop(request.meta.get(self._meta_key, ""), None)
+        token = request.meta.get(self._meta_key, "")
+        copy, answer = self._requested.get(token, (None, None))
+        if copy is not None:
+            self._requested[token] = copy, None
+        return answer
 
     def idle(self) -> bool:
         """Request copies that still wait; return True if the idle crawl must go on.
@@ -363,29 +351,28 @@ class Retries:
         self._closing = True
         self._look_again_at_all()
         if pausing and not self.gives_items:
-            for copies in self._unanswered.take_all():
+            for copies in self._left.take_all(lambda copy: not copy.answered):
                 self.request(copies)
 
-    def request(self, copies: Sequence[DroppedCopy], *, anew: bool = True) -> None:
+    def request(
+        self, copies: Sequence[DroppedCopy], *, anew: bool = True, mark: str | None = None
+    ) -> None:
         """Request copies now. Items of one page share its request, which is made once.
 
         :param anew: download the pages, even if their responses were kept.
+        :param mark: key that the meta of the requests gets.
         """
         for copy in {id(copy.request): copy for copy in copies}.values():
             response = self.responses.take(copy)
-            token = self.schedule(copy.request, None if anew else response)
-            self._requested[token] = copy
+            token = uuid4().hex
+            self._requested[token] = copy, None if anew else response
+            meta = copy.request.meta | {self._meta_key: token} | ({mark: True} if mark else {})
+            self._schedule(repeated(copy.request, meta, dont_filter=True))
 
-    def schedule(self, request: Request, response: Response | None) -> str:
-        """Schedule a request, which is answered with a response if there is one. Return the token
-        that marks it.
-        """
-        token = uuid4().hex
-        if response is not None:
-            self._answers[token] = response
-        meta = request.meta | {self._meta_key: token}
-        self._schedule(repeated(request, meta, dont_filter=True))
-        return token
+    def call_all(self, copies: Collection[DroppedCopy], mark: str) -> None:
+        """Request copies of confirmed pages whose callbacks are to run; see `request`."""
+        self._left.take_all(copies.__contains__)
+        self.request([*copies], anew=False, mark=mark)
 
     def look_again(self, copies: Sequence[DroppedCopy], *, all_at_once: bool = False) -> None:
         """Request copies that the index lacks, hold copies of pending pages, release the others."""
@@ -395,7 +382,7 @@ class Retries:
 
     def _look_again_at_all(self) -> None:
         self._requested.clear()
-        self._answers.clear()
+        self._came.clear()
         for copies in self._outdated.take_all():
             self.request(copies)
         for copies in self._held.take_all():
@@ -410,7 +397,6 @@ class Retries:
         self._open_questions -= 1
         missing: list[DroppedCopy] = []
         uncalled: set[DroppedCopy] = set()  # only their callbacks are missing
-        left: set[str] = set()
         answers: Sequence[Observation | None] = observations or [None] * len(copies)
         for copy, observation in zip(copies, answers, strict=True):
             if observation is None or observation.kind in ("new", "changed"):
@@ -427,12 +413,6 @@ class Retries:
                 uncalled.add(copy)
             else:
                 self.leave(page, copy, answered=earlier.gave_items)
-                left.add(page)
-        for page in left:
-            self._repeat_came_again(page)
-        if not self._open_questions:
-            came = self._came_meanwhile.items()
-            self._came_meanwhile = {key: how for key, how in came if key in self._held}
         if all_at_once or self._closing:
             self.request(missing)
         elif missing:
@@ -448,10 +428,14 @@ class Retries:
         first those of one page. The last ones first, because they may lead to others.
         """
         patterns = set()
-        for key in reversed(self._unanswered.pages()):
-            copy = self._unanswered.last(key)
+        for key, copies in reversed([*self._left.by_page.items()]):
+            copy = copies[-1]
             pattern = url_pattern(copy.request.url)
-            if pattern not in patterns and self._tried[pattern] < _TRIED_COPIES:
+            if (
+                not copy.answered
+                and pattern not in patterns
+                and self._tried[pattern] < _TRIED_COPIES
+            ):
                 patterns.add(pattern)
                 self._tried[pattern] += 1
-                self.request(self._unanswered.take(key, {copy}.__contains__), anew=False)
+                self.request(self._left.take(key, {copy}.__contains__), anew=False)

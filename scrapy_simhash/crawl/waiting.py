@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 from scrapy import signals
 from scrapy.utils.asyncio import call_later
 
-from scrapy_simhash.crawl.retries import is_retry, repeated
+from scrapy_simhash.crawl.retries import is_retry
 
 if TYPE_CHECKING:
     from scrapy import Request
@@ -91,11 +91,7 @@ class WaitingSpiders:
             len(copies),
             extra={"spider": self._crawler.spider},
         )
-        self._retries.forget(copies)
-        for copy in copies:
-            meta = copy.request.meta | {CALLED_AFTER_ALL_META_KEY: True}
-            response = self._retries.responses.take(copy)
-            self._retries.schedule(repeated(copy.request, meta), response)
+        self._retries.call_all(copies, CALLED_AFTER_ALL_META_KEY)
         return True
 
     def _awaited(self) -> list[DroppedCopy]:

@@ -170,7 +170,7 @@ def test_copies_that_are_not_remembered_yet_when_their_page_comes_with_other_con
 
 
 def test_the_oldest_answered_copies_are_forgotten():
-    world = World(max_answered=2)
+    world = World(max_left=2)
     for key in ("one", "two", "three"):
         world.retries.leave(key, dropped(f"copy-of-{key}"), answered=True)
     for key in ("one", "two", "three"):
