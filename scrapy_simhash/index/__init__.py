@@ -43,7 +43,6 @@ from scrapy_simhash.index.offline import open_database, read_manifest
 from scrapy_simhash.index.plan import TablePlan
 from scrapy_simhash.index.rules import CrawlRules
 from scrapy_simhash.index.spec import IndexSpec
-from scrapy_simhash.index.texts import texts_path
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -156,7 +155,7 @@ def index_over(
 
 
 def reset_index(location: str | os.PathLike[str]) -> bool:
-    """Delete an index, damaged or not, and its texts. Return False if there was none, else True.
+    """Delete an index, damaged or not. Return False if there was none, else True.
 
     :raises SchemeError: the URL names no directory, or a driver cannot be imported.
     :raises IndexForeign: the directory, or the folder of a database, holds foreign files.
@@ -172,9 +171,8 @@ def reset_index(location: str | os.PathLike[str]) -> bool:
             with suppress(IndexCorrupt, IndexMismatch):  # Such an index is deleted, too.
                 if Manifest.read(directory) is None:
                     return False
-            texts = (texts_path(directory, kind) for kind in DATABASES)
             kept = directory.glob("*-damaged")  # old databases of repairs
-            for path in (*databases(directory), *kept, *filter(Path.is_dir, texts)):
+            for path in (*databases(directory), *kept):
                 destroy_database(str(directory), path)
             (directory / FILE_NAME).unlink()
         except OSError as error:

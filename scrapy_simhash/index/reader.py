@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from scrapy_simhash.index.base import Entry, NearDuplicate
-    from scrapy_simhash.index.database import Database
+    from scrapy_simhash.index.database import Database, Row
     from scrapy_simhash.index.memory import MemoryDatabase
 
 _Decoded = TypeVar("_Decoded")
@@ -28,6 +28,14 @@ class RowReader:
         self._database = database
         self._width_bytes = width_bytes
         self.location = database.location
+
+    def get(self, row: bytes) -> bytes | None:
+        """Return the value of a row; None if there is no such row."""
+        return self._database.get(row)
+
+    def rows(self, start: bytes, stop: bytes) -> Iterator[Row]:
+        """Yield the rows with start <= key < stop, sorted."""
+        return self._database.rows(start, stop)
 
     def entries(self, first_ordinal: int = 0) -> Iterator[Entry]:
         """Yield the entries from an ordinal on, without those written after the first was read."""

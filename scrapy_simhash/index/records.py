@@ -1,4 +1,4 @@
-"""Encode and decode the rows of an index. docs/index-format.md describes them (format version 7).
+"""Encode and decode the rows of an index. docs/index-format.md describes them (format version 8).
 
 The *head* of a row's key is its first byte, which tells the kind of row. Integers are big-endian,
 so that keys sort by value.
@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 STATE_KEY = b"S"
 # (start, stop) of the keys of notes.
 NOTES = (b"U", b"V")
+# The same of stored texts.
+TEXTS = (b"X", b"Y")
 # All keys sort before `END`.
 END = b"\xff" * 64
 # Lengths of the keys of rows.
@@ -28,7 +30,7 @@ ENTRY_KEY_BYTES = 5
 LOG_KEY_BYTES = 6
 _KEY_BYTES = {b"E": ENTRY_KEY_BYTES, b"N": LOG_KEY_BYTES, b"S": 1}
 MAX_ORDINAL = (1 << 32) - 1
-_STATE = struct.Struct(">QQQ")
+_STATE = struct.Struct(">QQQQ")
 SEQUENCE_BYTES = 5
 MAX_SEQUENCE = (1 << 8 * SEQUENCE_BYTES) - 1
 _TIME_BYTES = 4
@@ -52,11 +54,13 @@ class State(NamedTuple):
     :param next_sequence: higher than all numbers in rows.
     :param entries: number of entries.
     :param identity: a random number of the database, by which its tables are known.
+    :param text_bytes: size of the keys and values of all stored texts.
     """
 
     next_sequence: int
     entries: int
     identity: int
+    text_bytes: int = 0
 
 
 def encode_key(key: str) -> bytes:
@@ -84,9 +88,14 @@ def note_row_key(name: str) -> bytes:
     return b"U" + encode_key(name)
 
 
+def text_row_key(key: str) -> bytes:
+    """Return the key of the row with the text of a page."""
+    return b"X" + encode_key(key)
+
+
 def rows_of_no_kind(database: Database) -> Iterator[bytes]:
     """Yield the keys whose first byte is unknown, or whose length is wrong."""
-    for start, stop in ((b"", NOTES[0]), (NOTES[1], END)):
+    for start, stop in ((b"", NOTES[0]), (NOTES[1], TEXTS[0]), (TEXTS[1], END)):
         for key, _ in database.rows(start, stop):
             if len(key) != _KEY_BYTES.get(key[:1]):
                 yield key

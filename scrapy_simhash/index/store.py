@@ -11,8 +11,6 @@ from __future__ import annotations
 
 import logging
 import time
-from pathlib import Path
-from threading import RLock
 from typing import TYPE_CHECKING
 
 from scrapy_simhash.errors import IndexLocked, StorageError
@@ -26,7 +24,7 @@ from scrapy_simhash.index.tables import FOLDER, delete_tables
 from scrapy_simhash.index.tables.crowds import OTHERS
 from scrapy_simhash.index.tables.format import Unfit
 from scrapy_simhash.index.tables.tables import FEW_ROWS, STEP_EVERY, Tables
-from scrapy_simhash.index.texts import Texts, texts_path
+from scrapy_simhash.index.texts import Texts
 from scrapy_simhash.index.writer import RowWriter
 
 if TYPE_CHECKING:
@@ -72,12 +70,9 @@ class Store(RowWriter):
     ) -> None:
         super().__init__(database, manifest.plan.bits // 8, sync)
         self.manifest = manifest
-        self.lock = RLock()
         self.users = 0
         """Number of open `Index` objects."""
-        kind = manifest.database
-        path = None if kind == "memory" else texts_path(Path(self.location), kind)
-        self.texts = Texts(self.location, path, kind)
+        self.texts = Texts(self)
         self._pending = PendingPages()
         # Results of `prefetch` by (fingerprint, certainty, mark, distance), and the fingerprints of
         # the rows that were added later.
@@ -273,10 +268,7 @@ class Store(RowWriter):
             )
         finally:
             self._tables.close()
-            try:
-                self.texts.close()
-            finally:
-                self._database.close()
+            self._database.close()
 
     def _last_seen(self, key: str) -> tuple[Entry | None, Entry | None]:
         """Return (the stored entry of a key or None; its last seen entry, stored or pending, or
@@ -410,7 +402,7 @@ class Store(RowWriter):
     ) -> None:
         """Delete entries, and write rows."""
         keys = [records.entry_row_key(entry.ordinal) for entry in removed]
-        self._write(puts, keys, added_entries=added_entries - len(removed))
+        self.write_rows(puts, keys, added_entries=added_entries - len(removed))
         for entry in removed:
             self._forget(entry.ordinal, -1)
 

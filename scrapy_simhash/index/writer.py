@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import secrets
 import time
+from threading import RLock
 from typing import TYPE_CHECKING
 
 from scrapy_simhash.index import records
@@ -40,6 +41,13 @@ class RowWriter(RowReader):
         self.next_sequence = self._state.next_sequence
         """The number of the next observation. It is higher than all numbers in rows."""
 
+        self.lock = RLock()
+
+    @property
+    def text_bytes(self) -> int:
+        """Size of all stored texts, see `State`."""
+        return self._state.text_bytes
+
     def __len__(self) -> int:
         """Return the number of stored entries."""
         return self._state.entries
@@ -47,7 +55,7 @@ class RowWriter(RowReader):
     def skip_to(self, next_sequence: int) -> None:
         """Raise the next sequence number to at least this one."""
         self.next_sequence = max(next_sequence, self.next_sequence)
-        self._write([])
+        self.write_rows([])
 
     def write_lines(self, lines: Iterable[NearDuplicate]) -> None:
         """Add lines to the near-duplicate log, or replace those with their sequence numbers."""
@@ -57,12 +65,12 @@ class RowWriter(RowReader):
             rows.append((records.log_row_key(line.sequence), value))
             self.next_sequence = max(self.next_sequence, line.sequence + 1)
         if rows:
-            self._write(rows)
+            self.write_rows(rows)
 
     def unlog(self, sequences: Iterable[int]) -> None:
         """Remove the lines with these sequence numbers, as far as there are any."""
         if keys := [records.log_row_key(sequence) for sequence in sequences]:
-            self._write([], keys)
+            self.write_rows([], keys)
 
     def note(self, name: str) -> bytes | None:
         """Return the note of this name, or None."""
@@ -74,7 +82,7 @@ class RowWriter(RowReader):
         if stored not in (before, after):
             return False
         if stored != after:
-            self._write([] if after is None else [(key, after)], [key] if after is None else [])
+            self.write_rows([] if after is None else [(key, after)], [key] if after is None else [])
         return True
 
     def end_crawl(self, name: str, note: bytes) -> int:
@@ -96,17 +104,24 @@ class RowWriter(RowReader):
                 raise
         self._synced_at_s = time.monotonic()
 
-    def _write(
-        self, puts: Sequence[Row], deletes: Sequence[bytes] = (), *, added_entries: int = 0
+    def write_rows(
+        self,
+        puts: Sequence[Row],
+        deletes: Sequence[bytes] = (),
+        *,
+        added_entries: int = 0,
+        added_text_bytes: int = 0,
     ) -> None:
         """Write rows and the state: all or nothing.
 
-        :param added_entries: how many more entries there are then.
+        :param added_entries: how many more entries there are then; `added_text_bytes` likewise.
         """
         if not self._is_current:
             self._state, self._is_current = self._stored_state(), True
-        _, entries, identity = self._state
-        state = State(self.next_sequence, entries + added_entries, identity)
+        _, entries, identity, text_bytes = self._state
+        state = State(
+            self.next_sequence, entries + added_entries, identity, text_bytes + added_text_bytes
+        )
         sync = self._sync == "always"
         if self._sync == "everysec":
             sync = time.monotonic() - self._synced_at_s >= _SYNC_INTERVAL_S

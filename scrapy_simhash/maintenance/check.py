@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from array import array
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from scrapy_simhash.errors import IndexCorrupt
 from scrapy_simhash.index import records
@@ -17,6 +17,7 @@ from scrapy_simhash.index.base import Entry, NearDuplicate
 from scrapy_simhash.index.offline import opened_database
 from scrapy_simhash.index.records import State
 from scrapy_simhash.index.redis import RedisAddress
+from scrapy_simhash.index.texts import decode_text
 from scrapy_simhash.maintenance.rewriting import rewriting
 
 if TYPE_CHECKING:
@@ -29,6 +30,13 @@ if TYPE_CHECKING:
     from scrapy_simhash.maintenance.sources import DatabaseSource, Location
 
 MAX_PROBLEMS = 100
+
+
+class _TextRow(NamedTuple):
+    """The stored text of a page, compressed."""
+
+    key: str
+    value: bytes
 
 
 @dataclass
@@ -97,9 +105,7 @@ def _check_rows(
     database: Database, manifest: Manifest, report: CheckReport, on_progress: Callable[[], object]
 ) -> None:
     """Check all rows."""
-    import numpy as np
-
-    hashes, last_sequence = array("q"), 0
+    hashes, last_sequence, text_bytes = array("q"), 0, 0
     state = State(next_sequence=1, entries=0, identity=0)
     if next(database.rows(b"", records.END), None) is None:
         return  # a new database without any write
@@ -119,6 +125,28 @@ def _check_rows(
         elif isinstance(entry, NearDuplicate):
             report.near_duplicates += 1
             last_sequence = max(last_sequence, entry.sequence)
+        elif isinstance(entry, _TextRow):
+            text_bytes += len(records.text_row_key(entry.key)) + len(entry.value)
+    _report_repeated(database, width_bytes, hashes, report)
+    for what, counted, found in (
+        ("entries", state.entries, report.entries),
+        ("bytes of texts", state.text_bytes, text_bytes),
+    ):
+        if counted != found:
+            report.add(f"the state row counts {counted} {what}, but there are {found}")
+    if last_sequence >= state.next_sequence:
+        report.add(
+            f"sequence {last_sequence} is in use, but the state row says that "
+            f"{state.next_sequence} comes next"
+        )
+
+
+def _report_repeated(
+    database: Database, width_bytes: int, hashes: array[int], report: CheckReport
+) -> None:
+    """Report pages with two entries. :param hashes: of the page keys of all entries."""
+    import numpy as np
+
     distinct, counts = np.unique(np.array(hashes, np.int64), return_counts=True)
     repeated = {*distinct[counts > 1].tolist()}  # also hashes that are equal by chance
     first: dict[str, int] = {}
@@ -127,17 +155,10 @@ def _check_rows(
             other = first.setdefault(entry.key, entry.ordinal)
             if other != entry.ordinal:
                 report.add(f"{entry.key!r} has two entries, {other} and {entry.ordinal}")
-    if report.entries != state.entries:
-        report.add(f"the state row counts {state.entries} entries, but there are {report.entries}")
-    if last_sequence >= state.next_sequence:
-        report.add(
-            f"sequence {last_sequence} is in use, but the state row says that "
-            f"{state.next_sequence} comes next"
-        )
 
 
 def repair(directory: Path, *, on_progress: Callable[[], object] = lambda: None) -> RepairReport:
-    """Rewrite an index with all entries, log lines and notes that can be read.
+    """Rewrite an index with all entries, log lines, notes and texts that can be read.
 
     If files cannot be read, the database repairs a copy of them (`Database.salvage`). If anything
     was lost, the old database stays in the directory, under a name that ends with ``-damaged``.
@@ -173,6 +194,8 @@ def _copy_readable(
         elif isinstance(content, NearDuplicate):
             store.write_lines([content])
             report.near_duplicates += 1
+        elif isinstance(content, _TextRow):
+            store.texts.put(*content)
         else:
             name, note = content
             store.replace_note(name, None, note)
@@ -181,8 +204,8 @@ def _copy_readable(
 
 def _rows(
     database: Database, width_bytes: int
-) -> Iterator[Entry | NearDuplicate | tuple[str, bytes] | str]:
-    """Yield the content of the rows of entries, log lines and notes, or what is wrong with a
+) -> Iterator[Entry | NearDuplicate | tuple[str, bytes] | _TextRow | str]:
+    """Yield the content of the rows of entries, log lines, notes and texts, or what is wrong with a
     row; then the rows of no known kind. The state row is left out: `repair` makes it again.
 
     :param width_bytes: bytes of a fingerprint.
@@ -202,5 +225,11 @@ def _rows(
             yield records.decode_key(key[1:]), value
         except ValueError as error:  # noqa: PERF203 - each row by itself
             yield f"the note of {key[1:]!r}: {error}"
+    for key, value in database.rows(*records.TEXTS):
+        try:
+            decode_text(value)
+            yield _TextRow(records.decode_key(key[1:]), value)
+        except ValueError as error:  # noqa: PERF203 - each row by itself
+            yield f"the text of {key[1:]!r}: {error}"
     for key in records.rows_of_no_kind(database):
         yield f"a row of no known kind: {key!r}"

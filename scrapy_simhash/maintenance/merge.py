@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -13,9 +13,8 @@ from scrapy_simhash.index.history import PREFIX
 from scrapy_simhash.index.records import MAX_SEQUENCE
 from scrapy_simhash.index.redis import RedisAddress
 from scrapy_simhash.index.rules import CrawlRules
-from scrapy_simhash.index.texts import copying_texts
 from scrapy_simhash.maintenance.rewriting import RewriteResult, rewriting
-from scrapy_simhash.maintenance.sources import manifest_of, opened_source
+from scrapy_simhash.maintenance.sources import DatabaseSource, manifest_of, opened_source
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -39,7 +38,7 @@ def merge(
     A page of `other` replaces the entries of `where` that it is a copy of. A page whose key is in
     both is unchanged or changed. Pages of `other` are not compared with each other again. The
     history of `where` is deleted. `other` stays as it is. Between directories, texts are copied,
-    too; if this is interrupted, a repeated merge completes it.
+    too.
 
     In Redis, `where` is changed in place, and no crawl may use it. An interrupted merge can be
     repeated; the near-duplicate log may then have lines of `other` twice.
@@ -61,7 +60,6 @@ def merge(
         )
     result = RewriteResult()
     with (
-        ExitStack() as copying,
         opened_source(other) as source,
         _changing(where, on_progress) as store,
     ):
@@ -82,12 +80,8 @@ def merge(
                 store.replace_note(name, note, None)
         result.entries, result.removed_entries = len(store), merging.removed_entries
         result.near_duplicates = sum(1 for _ in store.near_duplicates(0))
-        if isinstance(where, Path) and isinstance(other, Path):
-            # Texts are copied to `where` itself, not to the new database. A kill before the new
-            # index is in place must leave the old texts; after that, all texts must be there.
-            copying.enter_context(
-                copying_texts(other, other_manifest.database, where, manifest.database)
-            )
+        if isinstance(source, DatabaseSource) and isinstance(where, Path):
+            store.texts.copy(source.texts)
     return result
 
 

@@ -15,7 +15,6 @@ from scrapy_simhash.index.cost import DEFAULT_EXPECTED_PAGES, choose_plan
 from scrapy_simhash.index.offline import read_manifest
 from scrapy_simhash.index.rules import CrawlRules, log_line
 from scrapy_simhash.index.spec import preset_confirmation
-from scrapy_simhash.index.texts import opened_texts
 from scrapy_simhash.maintenance.rewriting import rewriting
 from scrapy_simhash.sites import site_of
 
@@ -86,11 +85,8 @@ def reindex(
         "confirmation": preset_confirmation(scheme) if confirmation is None else confirmation,
     }
     report = ReindexResult()
-    with (
-        rewriting(directory, **changes) as (source, store),
-        opened_texts(directory, manifest.database) as texts,
-    ):
-        if texts is None:
+    with rewriting(directory, **changes) as (source, store):
+        if not store.text_bytes:
             raise StorageError(
                 str(directory),
                 "it has no texts (SIMHASH_KEEP_TEXT): crawl the pages again for another scheme",
@@ -98,7 +94,7 @@ def reindex(
         detector = Detector(scheme, min_tokens=min_tokens)
         rules = CrawlRules(max_distance, changes["confirmation"], incremental=True)
         for page in _pages(source):
-            text = texts.get(page.key)
+            text = source.texts.get(page.key)
             on_progress()
             if text is None:
                 report.without_text += 1

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 from scrapy_simhash.index import reset_index
 from scrapy_simhash.index.history import crawl_of
 from scrapy_simhash.index.redis import RedisAddress
-from scrapy_simhash.index.texts import opened_texts
 from scrapy_simhash.maintenance.rewriting import RewriteResult
 from scrapy_simhash.maintenance.sources import opened_index, opened_store
 
@@ -56,13 +55,10 @@ def expire(
                 store.replace_note(name, note, None)
         result.entries = len(store)
         store.compact()
-        if isinstance(where, RedisAddress):
-            return result
-        with opened_texts(where, store.manifest.database) as texts:
-            if texts is not None:
-                used = {entry.key for entry in store.entries()}
-                used.update(line.key for line in store.near_duplicates())
-                texts.forget({*texts.keys()} - used)
+        if not isinstance(where, RedisAddress) and (kept := {*store.texts.keys()}):
+            kept.difference_update(entry.key for entry in store.entries())
+            kept.difference_update(line.key for line in store.near_duplicates())
+            store.texts.forget(kept)
     return result
 
 

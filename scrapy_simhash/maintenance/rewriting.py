@@ -55,7 +55,8 @@ def rewriting(
     The store goes on with the sequence numbers of the old index. After an error, the old index is
     unchanged.
 
-    :param damaged: the index may be damaged, see `DatabaseSource`. Then, its notes are not copied.
+    :param damaged: the index may be damaged, see `DatabaseSource`. Then, notes and texts
+        are not copied.
     :param changes: changed fields of the manifest, such as `scheme`.
     :raises SchemeError: the driver of the database is not installed.
     :raises StorageError: the index is missing, open elsewhere or damaged, or the disk fails.
@@ -73,6 +74,7 @@ def rewriting(
                 if not damaged:
                     for name, row in source.notes():
                         store.replace_note(name, None, row)
+                    store.texts.copy(source.texts)
                 yield source, store
             new.replace(directory)
         if source.keep:

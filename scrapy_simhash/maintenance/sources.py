@@ -11,6 +11,7 @@ from scrapy_simhash.index import open_index, records
 from scrapy_simhash.index.offline import opened_database, read_manifest
 from scrapy_simhash.index.reader import RowReader
 from scrapy_simhash.index.redis import RedisAddress
+from scrapy_simhash.index.texts import StoredTexts
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -116,6 +117,7 @@ class DatabaseSource(RowReader):
     def __init__(self, database: Database, manifest: Manifest, *, damaged: bool = False) -> None:
         super().__init__(database, manifest.plan.bits // 8)
         self.manifest, self.database = manifest, database
+        self.texts = StoredTexts(self)
         self.next_sequence = 1
         try:
             state = self._read_state() or EMPTY_STATE

@@ -6,9 +6,7 @@ import errno
 from typing import TYPE_CHECKING, Any
 
 from scrapy_simhash.documents.files import replaced
-from scrapy_simhash.index.redis import RedisAddress
-from scrapy_simhash.index.texts import opened_texts
-from scrapy_simhash.maintenance.sources import Location, opened_source
+from scrapy_simhash.maintenance.sources import DatabaseSource, Location, opened_source
 from scrapy_simhash.report.data import build
 from scrapy_simhash.report.page import render
 
@@ -44,7 +42,6 @@ def write_report(path: Path, where: Location, **options: Any) -> Mapping[str, An
 def report_data(where: Location, **options: Any) -> dict[str, Any]:
     """Return the data of a report. For options and errors, see `write_report`."""
     with opened_source(where) as source:
-        if isinstance(where, RedisAddress):  # an index in Redis has no texts
-            return build(source, None, **options)
-        with opened_texts(where, source.manifest.database) as texts:
-            return build(source, texts, **options)
+        # An index in Redis has no texts.
+        texts = source.texts if isinstance(source, DatabaseSource) else None
+        return build(source, texts, **options)

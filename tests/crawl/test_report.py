@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 from lxml import html
 
-from scrapy_simhash.index.offline import read_manifest
-from scrapy_simhash.index.texts import opened_texts
+from scrapy_simhash.index import open_index
 from tests.crawl.harness import Crawl, crawled, run, run_named
 from tests.crawl.pages import page, put_articles
 
@@ -49,9 +48,8 @@ def results(pages, module_path):
 
 def texts_of(module_path, name):
     directory = module_path / name / "spiders" / name
-    with opened_texts(directory, read_manifest(directory).database) as texts:
-        if texts is None:
-            return None
+    with open_index(directory) as index:
+        texts = index.texts
         return {key.rpartition("/")[2]: texts.get(key) for key in texts.keys()}  # noqa: SIM118
 
 
@@ -67,7 +65,7 @@ def test_texts_of_pages_that_were_handled_are_kept(results, module_path, name):
 def test_texts_are_bounded_and_not_kept_unasked(results, module_path):
     assert texts_of(module_path, "bounded") == {}
     assert results["bounded"].stats["simhash/texts_not_kept"] == 3
-    assert texts_of(module_path, "none") is None
+    assert texts_of(module_path, "none") == {}
 
 
 def test_the_report_of_a_crawl(results, module_path):

@@ -167,8 +167,9 @@ def check_rows(stored: dict[bytes, bytes], plan: TablePlan) -> dict[str, Entry]:
     """The entries of an index by page key, after checking that its rows fit each other, by their
     description alone.
     """
-    next_sequence, counted, identity = struct.unpack(">QQQ", stored[b"S"])
+    next_sequence, counted, identity, text_bytes = struct.unpack(">QQQQ", stored[b"S"])
     assert identity
+    assert text_bytes == sum(len(row) + len(stored[row]) for row in stored if row[:1] == b"X")
     entries = {}
     for row, value in stored.items():
         if row[:1] == b"E":
@@ -184,7 +185,7 @@ def check_rows(stored: dict[bytes, bytes], plan: TablePlan) -> dict[str, Entry]:
             assert len(row) == 6
             records.decode_near_duplicate(sequence, value, plan.bits // 8)
             assert sequence < next_sequence
-    other = {row for row in stored if row[:1] not in {b"E", b"N"}}
+    other = {row for row in stored if row[:1] not in {b"E", b"N", b"X"}}
     assert other == {b"S"}, "rows of no known kind"
     by_key = {entry.key: entry for entry in entries.values()}
     assert len(by_key) == len(entries), "a page has two entries"

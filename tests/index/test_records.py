@@ -98,8 +98,8 @@ def test_rows_are_laid_out_as_docs_index_format_says():
         "01020304" + "0003" + "39" + "2c" + "abcd" + "00000002" + "6162" + "0178" + "c3a9"
     )
     assert records.STATE_KEY == b"S"
-    assert records.encode_state(State(0x0102, 3, 0x0A0B)).hex() == (
-        "0000000000000102" + "0000000000000003" + "0000000000000a0b"
+    assert records.encode_state(State(0x0102, 3, 0x0A0B, 5)).hex() == (
+        "0000000000000102" + "0000000000000003" + "0000000000000a0b" + "0000000000000005"
     )
 
 

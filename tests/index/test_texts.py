@@ -1,28 +1,33 @@
-"""Texts beside an index: kept, bounded, and there where the index goes."""
+"""Texts of an index: kept, bounded, and there where the index goes."""
 
 import json
 import shutil
 import zlib
-from contextlib import closing
 
 import pytest
 
 from scrapy_simhash.errors import IndexCorrupt
 from scrapy_simhash.index import open_index
 from scrapy_simhash.index.manifest import Manifest
-from scrapy_simhash.index.texts import KeptText, Texts, opened_texts, texts_path
+from scrapy_simhash.index.texts import KeptText
+from scrapy_simhash.maintenance.check import check, repair
 from scrapy_simhash.maintenance.merge import merge
 
-from .backends import INSTALLED_KINDS, PLAN, SCHEME, K
+from .backends import INSTALLED_KINDS, PLAN, SCHEME, K, checked_entries, make_backend
+from .raw import change_rows, crashed
 
 ONE = KeptText("A title", "The ferry leaves at nine. 渡轮九点离开。\n\udcff\x00")
 
 
 @pytest.fixture(params=["memory", *INSTALLED_KINDS])
-def texts(request, tmp_path):
-    path = None if request.param == "memory" else texts_path(tmp_path, request.param)
-    with closing(Texts(str(tmp_path), path, request.param)) as opened:
-        yield opened
+def backend(request, tmp_path):
+    return make_backend(request.param, tmp_path / "index")
+
+
+@pytest.fixture
+def texts(backend):
+    with backend.open() as index:
+        yield index.texts
 
 
 def test_a_text_is_kept_as_it_is(texts):
@@ -47,39 +52,38 @@ def test_it_is_bounded(texts):
     assert texts.keep("new", KeptText("", "fits again"))
 
 
-@pytest.mark.parametrize("kind", INSTALLED_KINDS)
-def test_what_was_kept_is_there_when_it_is_opened_again(tmp_path, kind):
-    with opened_texts(tmp_path, kind) as texts:
-        assert texts is None
-    assert list(tmp_path.iterdir()) == []
-    with closing(Texts(str(tmp_path), texts_path(tmp_path, kind), kind)) as texts:
-        texts.keep("a", ONE)
-    with opened_texts(tmp_path, kind) as texts:
-        assert texts.get("a") == ONE
-        texts.max_bytes = 100  # what is there counts
-        assert not texts.keep("b", KeptText("", "x" * 50 + "yz"))
+def test_what_was_kept_is_there_when_it_is_opened_again(backend):
+    with backend.open() as index:
+        index.texts.keep("a", ONE)
+    with backend.open() as index:
+        assert index.texts.get("a") == ONE
+        index.texts.max_bytes = 100  # what is there counts
+        assert not index.texts.keep("b", KeptText("", "x" * 50 + "yz"))
+
+
+def test_a_killed_process_loses_no_text(tmp_path):
+    with make_backend(INSTALLED_KINDS[0], tmp_path / "index").open() as index:
+        index.texts.keep("a", ONE)
+        left = crashed(index, tmp_path / "left")
+    checked_entries(left, PLAN)
+    assert check(left).problems == []
+    assert kept(left) == {"a": ONE.title}
 
 
 @pytest.mark.parametrize("value", [b"", b"rubbish", zlib.compress(b"[1]"), zlib.compress(b"\xff")])
-def test_a_damaged_text_is_said(tmp_path, value):
-    kind = INSTALLED_KINDS[0]
-    with closing(Texts(str(tmp_path), texts_path(tmp_path, kind), kind)) as texts:
-        texts._opened().write([(b"Xa", value)])
-        with pytest.raises(IndexCorrupt, match=r"the text of 'a'.*loses only stored texts"):
-            texts.get("a")
-
-
-@pytest.mark.parametrize("kind", INSTALLED_KINDS)
-def test_damaged_files_of_texts_are_not_to_be_repaired(tmp_path, kind):
-    path = texts_path(tmp_path, kind)
-    with closing(Texts(str(tmp_path), path, kind)) as texts:
-        texts.keep("a", ONE)
-    (path / "CURRENT").unlink()
-    with (
-        closing(Texts(str(tmp_path), path, kind)) as texts,
-        pytest.raises(IndexCorrupt, match="from a backup, or delete it"),
-    ):
-        texts.get("a")
+def test_a_damaged_text_is_said_and_repaired(tmp_path, value):
+    backend = make_backend(INSTALLED_KINDS[0], tmp_path)
+    with backend.open() as index:
+        index.texts.keep("b", ONE)
+    change_rows(tmp_path, {b"Xa": value})
+    with backend.open() as index, pytest.raises(IndexCorrupt, match=r"the text of 'a'.*repair"):
+        index.texts.get("a")
+    assert [problem.partition(":")[0] for problem in check(tmp_path).problems] == [
+        "the text of b'a'"
+    ]
+    assert repair(tmp_path).dropped == 1
+    assert check(tmp_path).problems == []
+    assert kept(tmp_path) == {"b": ONE.title}
 
 
 @pytest.fixture
@@ -94,9 +98,9 @@ def made(tmp_path):
     return tmp_path
 
 
-def kept(directory, kind=INSTALLED_KINDS[0]):
-    with opened_texts(directory, kind) as texts:
-        return {} if texts is None else {key: texts.get(key).title for key in texts.keys()}  # noqa: SIM118
+def kept(directory):
+    with open_index(directory) as index:
+        return {key: index.texts.get(key).title for key in index.texts.keys()}  # noqa: SIM118
 
 
 def test_all_who_look_at_an_index_share_its_texts(made):
@@ -124,4 +128,4 @@ def test_a_merge_that_is_killed_leaves_no_page_without_its_text(made, monkeypatc
         states.append(kept(state))
         merge(state, other)
         assert kept(state) == kept(one)
-    assert states == [{"a": "one", "b": "one", "c": "other"}] * 2
+    assert states == [{"a": "one", "b": "one"}, {"a": "one", "b": "other", "c": "other"}]

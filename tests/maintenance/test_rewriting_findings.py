@@ -1,7 +1,6 @@
 """What an index must not lose, or get wrong, when it is looked after."""
 
 import shutil
-from contextlib import closing
 
 import pytest
 
@@ -10,7 +9,7 @@ from scrapy_simhash.errors import StorageError
 from scrapy_simhash.index import open_index
 from scrapy_simhash.index.base import NearDuplicate, PageToObserve
 from scrapy_simhash.index.manifest import Manifest
-from scrapy_simhash.index.texts import KeptText, Texts, opened_texts, texts_path
+from scrapy_simhash.index.texts import KeptText, Texts
 from scrapy_simhash.maintenance.export import PlacedRecord, entry_records, import_entries
 from scrapy_simhash.maintenance.merge import merge
 from scrapy_simhash.maintenance.rebuild import rebuild
@@ -19,6 +18,7 @@ from scrapy_simhash.maintenance.remove import expire, remove
 from scrapy_simhash.maintenance.rewriting import making, rewriting
 from scrapy_simhash.scheme import PRESETS
 from tests.index.backends import INSTALLED_KINDS, make_backend
+from tests.index.raw import change_rows
 
 from .test_rewriting import content, made, rewrite
 
@@ -85,25 +85,24 @@ def test_another_scheme_keeps_when_pages_were_last_met(tmp_path):
 def test_texts_go_along_however_many_there_are(tmp_path, monkeypatch):
     one = wide(tmp_path / "one", "http://other.example/")
     other = wide(tmp_path / "other", *(f"http://h{number}.example/" for number in range(5)))
-    init = Texts.__init__
-    monkeypatch.setitem(init.__kwdefaults__, "max_bytes", 100)
+    monkeypatch.setattr(Texts.__init__, "__defaults__", (100,))
     merge(one, other)
-    with opened_texts(one, KIND) as texts:
-        assert len(list(texts.keys())) == 6
+    with open_index(one) as index:
+        assert len(list(index.texts.keys())) == 6
 
 
 def test_the_texts_of_removed_pages_are_deleted(tmp_path):
     index = wide(tmp_path, *(key for key, _ in HOSTS))
     remove(index, [HOSTS[0][0]])
-    with opened_texts(index, KIND) as texts:
-        assert list(texts.keys()) == [HOSTS[1][0]]
+    with open_index(index) as opened:
+        assert list(opened.texts.keys()) == [HOSTS[1][0]]
 
 
 def test_an_interrupted_merge_leaves_the_texts(tmp_path, monkeypatch):
     one = wide(tmp_path / "one", HOSTS[0][0])
     other = wide(tmp_path / "other", HOSTS[0][0])
-    with opened_texts(other, KIND) as texts:
-        texts.keep(HOSTS[0][0], KeptText("", "theirs"))
+    with open_index(other) as index:
+        index.texts.keep(HOSTS[0][0], KeptText("", "theirs"))
 
     def interrupted(*_):
         raise KeyboardInterrupt
@@ -111,15 +110,16 @@ def test_an_interrupted_merge_leaves_the_texts(tmp_path, monkeypatch):
     monkeypatch.setattr(Manifest, "replace", interrupted)
     with pytest.raises(KeyboardInterrupt):
         merge(one, other)
-    with opened_texts(one, KIND) as texts:
-        assert texts.get(HOSTS[0][0]).text != "theirs"
+    with open_index(one) as index:
+        assert index.texts.get(HOSTS[0][0]).text != "theirs"
 
 
 def test_a_text_that_is_damaged_is_kept_anew(tmp_path):
-    with closing(Texts(str(tmp_path), texts_path(tmp_path, KIND), KIND)) as texts:
-        texts._opened().write([(b"Xa", b"rubbish")])
-        assert texts.keep("a", KeptText("", "whole"))
-        assert texts.get("a").text == "whole"
+    index = made(tmp_path, HOSTS)
+    change_rows(tmp_path, {b"Xa": b"rubbish"})
+    with index.open() as opened:
+        assert opened.texts.keep("a", KeptText("", "whole"))
+        assert opened.texts.get("a").text == "whole"
 
 
 @pytest.mark.parametrize(
