@@ -159,7 +159,7 @@ def test_an_old_entry_of_a_page_that_has_another_is_dropped(sound, older):
 def test_a_damaged_table_file_is_set_aside_and_not_deleted(kind, sound):
     table = largest(sound, "*.ldb" if kind == "leveldb" else "*.sst")
     data = bytearray(table.read_bytes())
-    data[len(data) // 2] ^= 1
+    data[len(data) * 2 // 5] ^= 1
     table.write_bytes(data)
     assert repair(sound).salvaged
     assert bytes(data) in files(sound / f"{kind}-damaged").values()
@@ -240,7 +240,7 @@ def test_after_a_repair_the_youngest_version_of_an_entry_counts(kind, tmp_path):
     oldest = min((last / kind).glob("*.ldb" if kind == "leveldb" else "*.sst"))
     data = bytearray(oldest.read_bytes())
     # Behind the entries.
-    data[len(data) // 2] ^= 1
+    data[len(data) * 2 // 5] ^= 1
     oldest.write_bytes(data)
     assert repair(last).salvaged
     with make_backend(kind, last).open() as index:
