@@ -100,7 +100,8 @@ def _with_content(
                 return replace(asked, html=name)
             return replace(asked, text=(name,))
     for record in records:
-        for name, value in record.items():
+        for name in names:
+            value = value_of(record, name)
             if isinstance(value, list) and value and isinstance(value[0], dict):
                 raise SimhashError(
                     f"{file_name}: {name!r} is a list of objects, not a text. If these are the "

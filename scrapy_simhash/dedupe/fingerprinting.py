@@ -11,7 +11,7 @@ from scrapy_simhash.confirmation import UNCONFIRMED
 from scrapy_simhash.dedupe.fields import INNER_FIELDS, value_of
 from scrapy_simhash.detector import Detector, PageFingerprint, evidence_of
 from scrapy_simhash.documents.decoding import decoded, without_surrogates
-from scrapy_simhash.documents.files import path_name
+from scrapy_simhash.documents.files import DamagedFile, path_name, uncompressed
 from scrapy_simhash.documents.html import is_html_response
 from scrapy_simhash.documents.json_records import parse_json
 from scrapy_simhash.documents.lines import Unreadable
@@ -161,16 +161,18 @@ class Fingerprinter:
 
     def _html_file(self, content: bytes, key: str) -> _Read:
         try:
-            with Path(os.fsdecode(content)).open("rb") as file:
-                body = file.read(self._max_bytes + 1)
-        except OSError:
+            with Path(os.fsdecode(content)).open("rb") as file, uncompressed(file) as stream:
+                body = stream.read(self._max_bytes + 1)
+        except (OSError, DamagedFile):
             raise Unreadable("unreadable", key) from None
         return key, self._page(key, body, None), {}
 
     def _warc_record(self, content: bytes, _default_key: str) -> _Read:
         page = read_page(content, self._max_bytes)
         key = page_url(without_surrogates(page.url))
-        if page.kind == "conversion" and (page.content_type or "").startswith("text/plain"):
+        content_type = page.content_type or "text/plain"
+        is_text = content_type.startswith("text/") and not content_type.startswith("text/html")
+        if page.kind == "conversion" and is_text:
             return key, Extraction(self._page(key, page.body, page.content_type)), {}
         # In a folder or a crawl, too, an empty body is of no type.
         if page.body and not is_html_response(

@@ -21,7 +21,12 @@ from scrapy_simhash.documents.files import (
     uncompressed,
 )
 from scrapy_simhash.documents.html import HTML_ENDINGS
-from scrapy_simhash.documents.json_records import begins_as_array, json_parts, parse_json
+from scrapy_simhash.documents.json_records import (
+    begins_as_array,
+    begins_value,
+    json_parts,
+    parse_json,
+)
 from scrapy_simhash.documents.lines import Part, Unreadable, ascii_lines, line_parts
 from scrapy_simhash.documents.parquet import parquet_schema, row_parts
 from scrapy_simhash.documents.warc import warc_parts
@@ -46,6 +51,7 @@ _ENDINGS: dict[str, Format] = {
     ".warc": "warc",
     ".wet": "warc",
 }
+_UNREAD = (".bz2", ".xz", ".zst", ".zip", ".7z")  # of the compressed files, gzip is read
 # The fields are found in at most this many records.
 _SAMPLED_RECORDS = 100
 _BUFFER_BYTES = 1 << 18
@@ -111,8 +117,12 @@ class Inputs:
         # JSON and CSV in UTF-16 are read as UTF-8.
         self.encoding = "utf-8"
         if self.format in ("json-lines", "json", "csv"):
-            with self._lines(self.files[0].path) as (lines, self.encoding):
-                self.is_array = self.format == "json" and begins_as_array(next(iter(lines), b""))
+            first = b""
+            with suppress(DamagedFile), self._lines(self.files[0].path) as (lines, self.encoding):
+                first = next(iter(lines), b"")
+            if self.format == "json-lines" and not options.format and begins_value(first):
+                self.format = "json"
+            self.is_array = self.format == "json" and begins_as_array(first)
         if self.format == "csv":
             self._read_layouts()
         elif self.format == "parquet":
@@ -191,7 +201,8 @@ class Inputs:
         formats = set()
         for file in self.files:
             if (form := format_of(file.path)) is None:
-                raise SimhashError(f"{file.name}: its name does not say its format: add --format")
+                advice = "decompress it" if file.name.endswith(_UNREAD) else "add --format"
+                raise SimhashError(f"{file.name}: its name does not say its format: {advice}")
             formats.add(form)
         if len(formats) > 1:
             raise SimhashError(
@@ -283,12 +294,12 @@ class Inputs:
 
 def _is_page(file: Path) -> bool:
     """Return True for a file whose name or beginning is that of an HTML page."""
-    if file.name.lower().endswith(HTML_ENDINGS):
+    if file.name.lower().removesuffix(".gz").endswith(HTML_ENDINGS):
         return True
     try:
-        with file.open("rb") as stream:
-            return begins_as_element(decoded(stream.read(_SNIFFED_BYTES)))
-    except OSError:
+        with file.open("rb") as stream, uncompressed(stream) as content:
+            return begins_as_element(decoded(content.read(_SNIFFED_BYTES)))
+    except (OSError, DamagedFile):
         return False
 
 

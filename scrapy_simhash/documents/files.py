@@ -80,23 +80,28 @@ def uncompressed(stream: BinaryIO) -> Iterator[io.BufferedReader]:
     if not buffered.peek(2).startswith(GZIP_MARK):
         yield buffered
         return
-    content = _Gunzip(buffered)
+    content = Gunzip(buffered)
     yield io.BufferedReader(content, _BUFFER_BYTES)
     if content.damage is not None:
         raise DamagedFile(content.damage)
 
 
-class _Gunzip(io.RawIOBase):
-    """The content of a gzip file up to its end, or up to the first damage."""
+class Gunzip(io.RawIOBase):
+    """The content of all members of a gzip file up to its end, or up to the first damage.
+
+    After the damage was reached, `damage` says what it is.
+    """
 
     def __init__(self, compressed: BinaryIO) -> None:
         self._content = gzip.GzipFile(fileobj=compressed)
         self.damage: str | None = None
 
     def readable(self) -> bool:
+        """Return True."""
         return True
 
     def readinto(self, buffer: Any) -> int:
+        """Fill a buffer with the next bytes, and return how many these are; 0 at the end."""
         if self.damage is not None:
             return 0
         try:

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 # What may stand between objects: the brackets of arrays, and the separators of JSON text sequences.
 _BETWEEN = re.compile(r"[\s,\[\]\x1e\ufeff]*")
 
+_AROUND = b"\xef\xbb\xbf\x1e \t\r\n"
+
 
 def json_parts(lines: Iterable[bytes], encoding: str, max_bytes: int) -> Iterator[Part]:
     """Yield the values in a file, without the brackets and commas of the arrays around them.
@@ -80,7 +82,13 @@ def _bytes_of(value: str, encoding: str) -> bytes:
 
 def begins_as_array(line: bytes) -> bool:
     """Return True unless the first line of a file begins an object."""
-    return not line.lstrip(b"\xef\xbb\xbf\x1e \t\r\n").startswith(b"{")
+    return not line.strip(_AROUND).startswith(b"{")
+
+
+def begins_value(line: bytes) -> bool:
+    """Return True if the first line of a file begins an array, or an object over several lines."""
+    line = line.strip(_AROUND)
+    return line == b"{" or line.startswith(b"[")
 
 
 def parse_json(content: bytes, encoding: str) -> dict[str, Any]:
@@ -89,7 +97,7 @@ def parse_json(content: bytes, encoding: str) -> dict[str, Any]:
     :raises Unreadable: the content is no JSON object, or not in that encoding.
     """
     try:
-        record = json.loads(decoded_record(content, encoding).lstrip("\x1e"))
+        record = json.loads(decoded_record(content, encoding).strip("\x1e, \t\r\n"))
     except (ValueError, RecursionError):
         raise Unreadable("not_json") from None
     if not isinstance(record, dict):

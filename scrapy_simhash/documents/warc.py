@@ -11,7 +11,7 @@ from importlib.util import find_spec
 from itertools import chain
 from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
 
-from scrapy_simhash.documents.files import DamagedFile, import_extra
+from scrapy_simhash.documents.files import DamagedFile, Gunzip, import_extra
 from scrapy_simhash.documents.lines import Part, Unreadable
 
 if TYPE_CHECKING:
@@ -28,7 +28,6 @@ _TORN = "a record is damaged"
 _ZSTD_MODULES = ("compression.zstd", "backports.zstd")
 _BROTLI_MODULES = ("brotli", "brotlicffi")
 _SUCCESS = "2"
-_GZIP_WINDOW = zlib.MAX_WBITS | 16
 
 
 class WarcPage(NamedTuple):
@@ -84,13 +83,13 @@ def read_page(content: bytes, max_bytes: int) -> WarcPage:
         success.
     """
     archive = import_extra("warcio.archiveiterator")
-    readers = import_extra("warcio.bufferedreaders")
     try:
         record = next(iter(archive.ArchiveIterator(io.BytesIO(content))))
         url = record.rec_headers.get_header("WARC-Target-URI") or ""
         headers = record.http_headers
         is_response = record.rec_type == "response"
         status = "" if headers is None else str(headers.get_statuscode())
+        raw = b"".join(_pieces(record.raw_stream, len(content)))
     except Exception:  # noqa: BLE001 - warcio raises many kinds
         raise Unreadable("not_warc") from None
     if not url or (is_response and not status.isdecimal()):
@@ -98,15 +97,7 @@ def read_page(content: bytes, max_bytes: int) -> WarcPage:
     if is_response and not status.startswith(_SUCCESS):
         raise Unreadable("status", url)
     headers = headers if is_response else record.rec_headers
-    stream = record.raw_stream
-    if (headers.get_header("Transfer-Encoding") or "").lower() == "chunked":
-        stream = readers.ChunkedDataReader(stream, decomp_type=None)
-    encoding = headers.get_header("Content-Encoding") or ""
-    try:
-        raw = b"".join(_pieces(stream, len(content) << 10))
-    except Exception:  # noqa: BLE001 - warcio raises many kinds
-        raise Unreadable("not_warc", url) from None
-    body = decompressed(raw, encoding, max_bytes)
+    body = decompressed(raw, _encodings(headers.headers), max_bytes)
     return WarcPage(
         url,
         record.rec_type,
@@ -117,10 +108,16 @@ def read_page(content: bytes, max_bytes: int) -> WarcPage:
     )
 
 
+def _encodings(headers: Iterable[tuple[str, str]]) -> str:
+    """Return the encodings of a body in the order in which they were applied."""
+    names = ("content-encoding", "transfer-encoding")
+    return ",".join(text for name in names for header, text in headers if header.lower() == name)
+
+
 def decompressed(body: bytes, encodings: str, max_bytes: int) -> bytes | None:
     """Return at most one byte more than `max_bytes` of a body; None if it cannot be decoded.
 
-    :param encodings: the header Content-Encoding.
+    :param encodings: names of encodings, as in the header Content-Encoding, or ``chunked``.
     """
     for name in reversed(encodings.lower().split(",")):
         decode = _DECODERS.get(name.strip())
@@ -134,7 +131,18 @@ def decompressed(body: bytes, encodings: str, max_bytes: int) -> bytes | None:
 
 
 def _gunzip(body: bytes, size: int) -> bytes:
-    return zlib.decompressobj(_GZIP_WINDOW).decompress(body, size)
+    """Return what all members of a body contain, up to the first damage."""
+    stream = Gunzip(io.BytesIO(body))
+    content = io.BufferedReader(stream).read(size)
+    if stream.damage is not None and not content:
+        raise DamagedFile(stream.damage)
+    return content
+
+
+def _dechunk(body: bytes, _size: int) -> bytes:
+    readers = import_extra("warcio.bufferedreaders")
+    stream = readers.ChunkedDataReader(io.BytesIO(body), decomp_type=None)
+    return b"".join(_pieces(stream, len(body)))
 
 
 def _inflate(body: bytes, size: int) -> bytes:
@@ -179,6 +187,7 @@ _DECODERS: dict[str, Callable[[bytes, int], bytes]] = {
     "deflate": _inflate,
     "br": _unbrotli,
     "zstd": _unzstd,
+    "chunked": _dechunk,
 }
 
 

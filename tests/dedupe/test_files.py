@@ -176,6 +176,17 @@ def test_warc_records_of_other_types(tmp_path):
         warc_record("conversion", html, "https://e.com/8", content_type="text/html"),
         warc_record("metadata", text(3).encode(), "https://e.com/9", **plain),
         warc_record("response", http_response(b'{"a": "%b"}' % html), "https://e.com/10"),
+        warc_record(
+            "conversion", text(3).encode(), "https://e.com/11", content_type="text/markdown"
+        ),
+        warc_record(
+            "response",
+            http_response(
+                gzip.compress(gzip.compress(other)),
+                *("Content-Encoding: gzip", "content-encoding: gzip", "Content-Type: text/html"),
+            ),
+            "https://e.com/12",
+        ),
     ]
     (tmp_path / "in.warc.wet").write_bytes(b"".join(records))
     summary = run(tmp_path, "in.warc.wet")
@@ -183,6 +194,7 @@ def test_warc_records_of_other_types(tmp_path):
     assert [v["reason"] if v["kind"] == "skipped" else v["kind"] for v in verdicts] == [
         *("new", "near-duplicate", "content_encoding", "new", "not_html"),
         *("new", "near-duplicate", "near-duplicate", "not_html"),
+        *("near-duplicate", "near-duplicate"),
     ]
     assert summary.passed_over == 1
     kept = [records[at] for at in (0, 2, 3, 4, 5, 8, 9)]
@@ -197,17 +209,22 @@ def test_files_without_a_known_ending_are_pages_if_they_begin_as_one(tmp_path):
         "b.php?t=1&s=2": f"<!-- x -->\n{page(text(1))}",
         "c": f"<div><p>{text(1)}</p></div>",
         "d.aspx": page(text(2)),
+        "e.html.gz": gzip.compress(page(text(2)).encode()),
+        "f": gzip.compress(page(text(2)).encode()),
         "feed.xml": f"<?xml version='1.0'?><rss><item><p>{text(1)}</p></item></rss>",
         "picture.png": "\x89PNG",
         "script.js": f"document.write('<p>{text(1)}</p>')",
         "text.txt": text(1),
     }
     for name, content in files.items():
-        (tmp_path / "site" / name).write_text(content)
+        (tmp_path / "site" / name).write_bytes(
+            content if isinstance(content, bytes) else content.encode()
+        )
     summary = run(tmp_path, "site")
     assert (summary.kinds["new"], summary.skipped) == (2, {"not_html": 1})
-    assert (summary.dropped, summary.passed_over) == (2, 4)
-    assert {path.name for path in (tmp_path / "out").iterdir()} == {*files} - {"b.php?t=1&s=2", "c"}
+    assert (summary.dropped, summary.passed_over) == (4, 4)
+    copies = {"b.php?t=1&s=2", "c", "e.html.gz", "f"}
+    assert {path.name for path in (tmp_path / "out").iterdir()} == {*files} - copies
 
 
 def test_symlinks_that_lead_out_of_a_folder_are_left_out(tmp_path):

@@ -168,10 +168,11 @@ def test_other_tags(tmp_path):
 
 @pytest.mark.parametrize("indent", [None, 2])
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-16"])
-def test_a_json_array_in_one_line_or_many(tmp_path, indent, encoding):
+@pytest.mark.parametrize("name", ["in.json", "in.jsonl"])
+def test_a_json_array_in_one_line_or_many(tmp_path, indent, encoding, name):
     content = json.dumps(RECORDS, indent=indent, ensure_ascii=False)
-    (tmp_path / "in.json").write_text(content, encoding=encoding)
-    run(tmp_path, "in.json")
+    (tmp_path / name).write_text(content, encoding=encoding)
+    run(tmp_path, name)
     assert json.loads((tmp_path / "out").read_bytes()) == KEPT
 
 
@@ -240,10 +241,30 @@ def test_fields_in_objects(tmp_path, name, fields):
     assert kinds == ["new", "new", "near-duplicate"]
 
 
-def test_records_in_a_list_of_an_object(tmp_path):
-    (tmp_path / "in.json").write_text(json.dumps({"total": 5, "items": RECORDS}))
-    with pytest.raises(SimhashError, match=r"'items' is a list of objects.*jq -c '.items\[\]'"):
+def test_indented_objects_and_lines_with_commas(tmp_path):
+    (tmp_path / "objects.jl").write_text("\n".join(json.dumps(r, indent=1) for r in RECORDS))
+    run(tmp_path, "objects.jl")
+    kept = len(read_lines(tmp_path / "verdicts"))
+    (tmp_path / "lines.jl").write_text(",\n".join(map(json.dumps, RECORDS)))
+    summary = run(tmp_path, "lines.jl", overwrite=True)
+    assert (kept, summary.kept) == (len(RECORDS), len(KEPT))
+
+
+@pytest.mark.parametrize("name", ["items", "data.posts"])
+def test_records_in_a_list_of_an_object(tmp_path, name):
+    value = RECORDS
+    for part in reversed(name.split(".")):
+        value = {"total": 5, part: value}
+    (tmp_path / "in.json").write_text(json.dumps(value))
+    told = rf"'{name}' is a list of objects.*jq -c '.{name}\[\]'"
+    with pytest.raises(SimhashError, match=told):
         run(tmp_path, "in.json")
+
+
+def test_a_file_that_is_compressed_in_another_way(tmp_path):
+    (tmp_path / "in.jsonl.bz2").write_bytes(b"BZh")
+    with pytest.raises(SimhashError, match="decompress it"):
+        run(tmp_path, "in.jsonl.bz2")
 
 
 PAGE = "<!DOCTYPE html><html><p>x</p></html>"

@@ -92,6 +92,7 @@ def test_garbage_is_left_out_and_reported(garbage):
 
 
 BODY = b"<p>tides</p>" * 999
+PACKED = gzip.compress(BODY)
 DEFLATE = zlib.compressobj(wbits=-15)
 ENCODED = {
     "": BODY,
@@ -102,6 +103,8 @@ ENCODED = {
     "Deflate": DEFLATE.compress(BODY) + DEFLATE.flush(),
     "br": brotli.compress(BODY),
     "zstd": zstd.compress(BODY),
+    "x-gzip,": gzip.compress(BODY[:50]) + gzip.compress(BODY[50:]) + b"\n",
+    "gzip, chunked": b"%x;a=b\r\n%b\r\n0\r\n\r\n" % (len(PACKED), PACKED),
     "gzip, br": brotli.compress(gzip.compress(BODY)),
 }
 
