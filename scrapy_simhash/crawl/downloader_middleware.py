@@ -45,7 +45,7 @@ class SimhashDownloaderMiddleware(Component):
         self._signals = crawl.crawler.signals
         self._fingerprinter = crawl.fingerprinter
         self._fingerprinted = crawl.fingerprinted
-        self._max_bytes = crawl.settings.max_bytes
+        self._max_bytes = crawl.settings("SIMHASH_MAX_BYTES")
         self._identity = crawl.identity
         self._arguments = crawl.arguments
         self._pages = crawl.pages

@@ -75,8 +75,10 @@ class SimhashExtension:
         self.settings = settings = SimhashSettings(crawler.settings, str(spider.name))
         self.stats = CrawlStats(stats, "simhash")
         self.errors = ErrorLog(crawler, self.stats)
-        self.arguments = Arguments(settings.ignore_arguments, crawler)
-        self.identity = Identity(crawler.request_fingerprinter.fingerprint, settings.scope)
+        self.arguments = Arguments(settings("SIMHASH_IGNORE_ARGUMENTS"), crawler)
+        self.identity = Identity(
+            crawler.request_fingerprinter.fingerprint, settings("SIMHASH_SCOPE")
+        )
         self._starts = CrawlStarts(crawler.settings)
         is_resumed = self._starts.is_resumed
         self.following = Following(self.arguments, resumed=is_resumed)

@@ -92,13 +92,13 @@ class Fingerprinter:
         with_sketches = settings.confirmation != UNCONFIRMED
         self.detector = Detector(
             settings.scheme,
-            min_tokens=settings.min_tokens,
-            keep_text=bool(settings.keep_text_bytes) or settings.needs_page_texts,
+            min_tokens=settings("SIMHASH_MIN_TOKENS"),
+            keep_text=bool(settings("SIMHASH_KEEP_TEXT")) or settings.needs_page_texts,
             sketches=with_sketches,
             distinct=settings.distinct_selectors,
         )
         self.item_detector = Detector(
-            settings.item_scheme, min_tokens=settings.min_tokens, sketches=with_sketches
+            settings.item_scheme, min_tokens=settings("SIMHASH_MIN_TOKENS"), sketches=with_sketches
         )
         self._settings = settings
         self._cache = FingerprintCache()
@@ -108,10 +108,12 @@ class Fingerprinter:
 
     def start(self) -> None:
         """Start the workers, if there are any, without waiting until they are ready."""
-        if self._settings.workers != 0:
+        if self._settings("SIMHASH_WORKERS") != 0:
             # For pages and items: it has field weights, which have no effect on pages.
             detector = replace(self.detector, scheme=self.item_detector.scheme)
-            self.pool = page_workers(detector, self._settings.workers, self._settings.timeout_ms)
+            self.pool = page_workers(
+                detector, self._settings("SIMHASH_WORKERS"), self._settings("SIMHASH_TIMEOUT_MS")
+            )
 
     def attach(self) -> None:
         """Let the event loop, which must run, read what the workers answer."""

@@ -112,18 +112,18 @@ class Judging:
             max_left=MAX_HELD if is_for_pages else 0,
         )
         selectors = *settings.scheme.select, *settings.scheme.remove, *settings.distinct_selectors
-        self.unmatched = (
-            UnmatchedNames(selectors, UNMATCHED_SELECTORS, errors)
-            if is_for_pages
-            else UnmatchedNames(settings.item_fields, EMPTY_FIELDS, errors)
-        )
-        self._cluster_limit = settings.cluster_limit if is_for_pages else 0
-        self._max_text_bytes = settings.keep_text_bytes if is_for_pages else 0
+        names, message = settings.item_fields, EMPTY_FIELDS
+        if is_for_pages:
+            names, message = selectors, UNMATCHED_SELECTORS
+        self.unmatched = UnmatchedNames(names, message, errors)
+        self._cluster_limit: int = settings("SIMHASH_CLUSTER_LIMIT") if is_for_pages else 0
+        self._max_text_bytes: int = settings("SIMHASH_KEEP_TEXT") if is_for_pages else 0
+        self._debug: bool = settings("SIMHASH_DEBUG")
         self._crawl: Crawl | None = None
         self._canonical_urls = CanonicalUrls()
-        # Response → (verdict of an index on the network, finalizer that discards it). The index is
-        # asked before it is known whether a callback will get the page.
-        self._early: WeakKeyDictionary[Response, tuple[Verdict, Any]] = WeakKeyDictionary()
+        # Response → finalizer that discards the verdict of an index on the network, which is asked
+        # before it is known whether a callback will get the page.
+        self._early: WeakKeyDictionary[Response, Any] = WeakKeyDictionary()
         # Keys of pages whose callbacks gave only a request for the page under another query.
         self._replaced: LocalCache[str, None] = LocalCache(MAX_HELD)
         # Key → copy whose callback ran late, and gave nothing.
@@ -147,31 +147,25 @@ class Judging:
         options: dict[str, Any] = {
             "max_distance": settings.max_distance,
             "confirmation": settings.confirmation,
-            "expected_pages": settings.expected_pages,
+            "expected_pages": settings("SIMHASH_EXPECTED_PAGES"),
             "incremental": settings.policy.incremental,
             "crawl_start": crawl_start,
             "warn": self._warn_of_opening,
         }
-        index: Index
+        scheme, patience_s = self._detector.scheme, None
         if isinstance(location, RedisAddress):
-            index, self.location = open_in_redis(
-                location,
-                self._detector.scheme,
-                crawl=settings.redis_crawl,
-                lease_s=settings.redis_lease_s,
-                **options,
-            )
-            self.calls = IndexCalls(index, self.errors, patience_s=settings.redis_lease_s)
+            patience_s = options["lease_s"] = settings("SIMHASH_REDIS_LEASE_S")
+            options["crawl"] = settings("SIMHASH_REDIS_CRAWL")
+            index, self.location = open_in_redis(location, scheme, **options)
         else:
             # A resumed crawl must not delete the pages that it saw before the pause.
-            if settings.reset and crawl_start is None and reset_index(location):
+            if settings("SIMHASH_RESET") and crawl_start is None and reset_index(location):
                 self.errors.warn(
                     "simhash: SIMHASH_RESET deleted the index in %s; it is empty now", location
                 )
-            index = open_in_directory(
-                location, self._detector.scheme, kind=settings.index_kind, **options
-            )
-            self.calls = IndexCalls(index, self.errors)
+            kind = settings("SIMHASH_INDEX")
+            index = open_in_directory(location, scheme, kind=kind, **options)
+        self.calls = IndexCalls(index, self.errors, patience_s=patience_s)
         self.size_at_opening = len(index)
         starts.record(index)
         self._crawl = Crawl(index.crawl_start, int(time()))
@@ -231,21 +225,18 @@ class Judging:
         """
         verdict = await self.ask(key, page)
         if verdict is not None:
-            discard = finalize(response, self._discard_early, verdict)
-            discard.atexit = False
-            self._early[response] = verdict, discard
+            self._early[response] = early = finalize(response, self._discard_early, verdict)
+            early.atexit = False
 
     def _discard_early(self, verdict: Verdict) -> None:
         """Discard the observation of a page that no callback got. May run in any thread."""
-        calls, observation = self.calls, verdict.observation
-        if observation is not None and calls.in_threads:
-            calls.call_in_loop(self._settle_in_index, observation, False)  # noqa: FBT003 - discard
+        if verdict.observation is not None:
+            self.calls.call_in_loop(self._settle_in_index, verdict.observation, False)  # noqa: FBT003
 
     def _discard_all_early(self) -> None:
         """Discard the pages that no callback will get, because the crawl is idle."""
-        for _, discard in [*self._early.values()]:
-            discard()
-        self._early.clear()
+        for early in [*self._early.values()]:
+            early()
 
     def judge(self, key: str, page: PageFingerprint, response: Response) -> Verdict | None:
         """Record the verdict of an embedded index, or the one that `ask_early` kept; return it.
@@ -253,8 +244,9 @@ class Judging:
         :return: None if the index is closed or failed.
         """
         if self.calls.in_threads:
-            verdict, discard = self._early.pop(response, (None, None))
-            verdict = verdict if discard is not None and discard.detach() else None
+            early = self._early.pop(response, None)
+            kept = None if early is None else early.detach()
+            verdict = None if kept is None else kept[2][0]
         else:
             verdict = self._verdict(self.calls.observe_now(self._to_observe(key, page)))
         return None if verdict is None else self.record(verdict, page, response)
@@ -270,7 +262,7 @@ class Judging:
         if verdict.kind == "near-duplicate":  # now, because few are confirmed later
             self._keep_text(verdict.key, page.title, page.text)
         verdict = self._canonical_urls.completed(verdict, page.canonical, response)
-        if self._count_verdict(verdict) or self._settings.debug:
+        if self._count_verdict(verdict) or self._debug:
             self._log(verdict)
         return verdict
 
@@ -296,18 +288,19 @@ class Judging:
         like = verdict.representative or verdict.similar_to
         if like is None:
             return
-        near_duplicate = verdict.kind == "near-duplicate"
+        kind, of = "similar", "to"
+        if verdict.kind == "near-duplicate":
+            kind, of = "near-duplicate", "of"
+        rest = f": {loggable(verdict.reason or '')}"
         logger.info(
             "simhash: %s %s %s %s %s at %s%s",
-            "near-duplicate" if near_duplicate else "similar",
+            kind,
             self._what,
             loggable(verdict.key),
-            "of" if near_duplicate else "to",
+            of,
             loggable(like),
             nearness(verdict.distance, verdict.similarity),
-            f": {loggable(verdict.reason or '')}"
-            if self._settings.debug
-            else " (others are counted; SIMHASH_DEBUG shows all)",
+            rest if self._debug else " (others are counted; SIMHASH_DEBUG shows all)",
             extra={"spider": self.errors.spider},
         )
 
@@ -325,7 +318,7 @@ class Judging:
         :param response: the response of a page; None for an item.
         """
         observation = verdict.observation
-        preferred = verdict.canonical == "page" and self._settings.prefer_canonical
+        preferred = verdict.canonical == "page" and self._settings("SIMHASH_PREFER_CANONICAL")
         no_retry: NoRetry | None = "held_too_many" if self.retries.full else None
         action, reason = self.policy.decide(
             verdict,

@@ -15,7 +15,7 @@ from scrapy.exceptions import NotConfigured
 from scrapy.utils.project import data_path
 
 from scrapy_simhash.confirmation import Confirmation
-from scrapy_simhash.crawl.settings_table import TAGGED_FIELDS, all_settings
+from scrapy_simhash.crawl.settings_table import CORE, TAGGED_FIELDS, all_settings
 from scrapy_simhash.errors import PlanError, SchemeError, SettingsError
 from scrapy_simhash.index.cost import choose_plan
 from scrapy_simhash.index.redis import RedisAddress
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
     from scrapy.settings import BaseSettings
 
-    from scrapy_simhash.crawl.identity import Scope
     from scrapy_simhash.maintenance.sources import Location
     from scrapy_simhash.policy import PolicyAction
     from scrapy_simhash.scheme import Scheme
@@ -192,7 +191,7 @@ class SettingsReader:
 
 
 class SimhashSettings:
-    """The validated settings, read once. Most fields are named as their settings.
+    """The validated settings of a crawl. Those that depend on others are attributes.
 
     The index directory is made, unless the index is in Redis.
 
@@ -201,22 +200,9 @@ class SimhashSettings:
 
     def __init__(self, settings: BaseSettings, spider_name: str) -> None:
         require_known(settings)
-        read = SettingsReader(settings)
+        self._read = read = SettingsReader(settings)
         self.policy: Final = read.policy()
-        self.ignore_arguments: Final[tuple[str, ...]] = read("SIMHASH_IGNORE_ARGUMENTS")
-        self.cluster_limit: Final[int] = read("SIMHASH_CLUSTER_LIMIT")
-        self.scope: Final[Scope] = read("SIMHASH_SCOPE")
-        self.prefer_canonical: Final[bool] = read("SIMHASH_PREFER_CANONICAL")
-        self.debug: Final[bool] = read("SIMHASH_DEBUG")
-        self.min_tokens: Final[int] = read("SIMHASH_MIN_TOKENS")
-        self.max_bytes: Final[int] = read("SIMHASH_MAX_BYTES")
-        self.workers: Final[int | None] = read("SIMHASH_WORKERS")
-        self.timeout_ms: Final[int] = read("SIMHASH_TIMEOUT_MS")
-        self.reset: Final[bool] = read("SIMHASH_RESET")
-        self.keep_text_bytes: Final[int] = read("SIMHASH_KEEP_TEXT")
-        """Upper limit for stored main texts, compressed; 0 stores none."""
         self.report: Final = read.file("SIMHASH_REPORT", spider_name)
-
         self.pages: Final[bool] = read("SIMHASH_PAGES")
         fields = read("SIMHASH_ITEM_FIELDS")
         self.item_fields: Final[tuple[str, ...]] = tuple(fields)
@@ -243,13 +229,10 @@ class SimhashSettings:
         self.distinct_fields: Final = tuple(name for name in distinct if name.isidentifier())
         self.max_distance: Final = read.max_distance(preset.scheme.bits, preset.max_distance)
         self.confirmation: Final = read.confirmation(preset.confirmation)
-        self.expected_pages: Final[int] = read("SIMHASH_EXPECTED_PAGES")
-        self.index_kind: Final[str | None] = read("SIMHASH_INDEX")
-        """Kind of database; None for the kind of an existing index, or else the default."""
         self.redis: Final = read.redis_address(spider_name)
         """Address of the index of pages; None if SIMHASH_INDEX is not "redis"."""
-        self.redis_lease_s: Final[int] = read("SIMHASH_REDIS_LEASE_S")
-        self.redis_crawl: Final[str | None] = read("SIMHASH_REDIS_CRAWL")
+        for setting in CORE:
+            read(setting.name)
         self._check(read, preset.max_distance)
         # With item fields, the texts that slices get are those of items.
         self.needs_page_texts: Final = not fields and any(
@@ -258,6 +241,10 @@ class SimhashSettings:
         self._directories: Final = read.directories(
             spider_name, pages=self.pages, make=self.redis is None
         )
+
+    def __call__(self, name: str) -> Any:
+        """Return the value of a setting in its type; None if it is not set and has no default."""
+        return self._read(name)
 
     def _check(self, read: SettingsReader, preset_distance: int) -> None:
         """Raise SettingsError if settings do not fit together."""

@@ -73,7 +73,7 @@ class ErrorPages:
         self._errors = crawl.errors
         self._fingerprint = crawl.fingerprinter.fingerprint
         self._max_distance = crawl.settings.max_distance
-        self._max_bytes = crawl.settings.max_bytes
+        self._max_bytes = crawl.settings("SIMHASH_MAX_BYTES")
         self._random = random.SystemRandom()
         self._hosts: LocalCache[str, _Host] = LocalCache(MAX_HOSTS)
         self._counted_hosts: set[str] = set()
