@@ -459,17 +459,10 @@ class Judging:
     ) -> None:
         key = observation.key
         gave_items = page is None or page.gave_items
-
-        def is_to_call(copy: DroppedCopy) -> bool:
-            """Return True if the callback of a copy is to run, although the page is confirmed."""
-            if page is None:
-                return False
-            if page.has_foreign or page.items_lead_on:
-                return True
-            return page.leads_on and not copy.called
+        calls = (lambda _: False) if page is None else page.calls_copy
 
         def confirmed_copies(_: None) -> None:
-            self.retries.confirmed(key, observation, gave_items=gave_items, is_to_call=is_to_call)
+            self.retries.confirmed(key, observation, gave_items=gave_items, is_to_call=calls)
 
         def discarded_copies(_: None) -> None:
             self.retries.discarded(key, refused=page is not None and page.asked_again)

@@ -5,7 +5,6 @@ A dropped copy is in one of these states::
     held         its page is pending: still in its callback or in the pipelines, or requested
     requested    it was scheduled, and its page has not arrived yet
     left         its page was confirmed: not needed, unless the page gave no items, or was wrong
-    outdated     its page came again with other content, which is not settled yet
 
 If the page of held copies fails, one of them is requested, and the others wait for it; if that one
 fails, too, the next one. If it now has other content, for example because all were ban pages, the
@@ -194,14 +193,13 @@ class Retries:
         self._max_left = max_left
         self._held = _CopiesByPage()
         self._left = _CopiesByPage()
-        self._outdated = _CopiesByPage()
         # Token in the request → the copy that was requested, and the response that answers it.
         self._requested: dict[str, tuple[DroppedCopy, Response | None]] = {}
         self.responses = KeptResponses()
         # URL pattern → number of its copies that were tried at the end of the crawl.
         self._tried: Counter[str] = Counter()
         self._open_questions = 0
-        # Key of a page that came again → its content, which is not settled yet, and its key now.
+        # Key of a page that came again → its content, and the key under which it will be settled.
         self._came: LocalCache[str, tuple[Text | None, str]] = LocalCache(_REMEMBERED_PAGES)
         self._closing = False
         self.gives_items = False
@@ -231,15 +229,9 @@ class Retries:
         :param answered: the page gave items, or the callback of the copy has run.
         """
         copy.answered = answered
-        if page in self._came and not self._is_like(copy, self._came[page][0]):
-            self._outdated.add(self._came[page][1], copy)
-            return
         self._left.add(page, copy)
         while self._left.count > self._max_left:
             self._left.take(next(iter(self._left.by_page)))
-
-    def _is_like(self, copy: DroppedCopy, page: Text | None) -> bool:
-        return page is not None and self._rules.same_text(copy, page)
 
     def begin_giving(self) -> None:
         """Record that the crawl gives items: request the copies of pages that gave none."""
@@ -268,13 +260,12 @@ class Retries:
         )
         self.request([copy for copy in released if is_to_call(copy)], anew=False)
         released = [copy for copy in released if not is_to_call(copy)]
-        self.request(self._outdated.take(key))
+        self._request_outdated(key, page)
         if self.gives_items and not gave_items:
             self.look_again(released)
         else:
             for copy in released:
                 self.leave(key, copy, answered=gave_items)
-        self._forget_content(key)
 
     def discarded(self, key: str, *, refused: bool = False) -> None:
         """Request one copy of a page that failed, unless the index has another page like it.
@@ -282,14 +273,22 @@ class Retries:
         :param refused: the spider has asked for the page again, so its content was a wrong one:
             request all copies.
         """
-        self._forget_content(key)
         self.look_again(self._held.take(key), all_at_once=refused)
-        self.request(self._outdated.take(key))
+        self._request_outdated(key)
 
-    def _forget_content(self, key: str) -> None:
-        """Forget the content that came under a key, because it is settled."""
-        for one in [one for one, (_, under) in self._came.items() if under == key]:
-            del self._came[one]
+    def _request_outdated(self, key: str | None = None, settled: Text | None = None) -> None:
+        """Request the copies of pages that came again with other content.
+
+        :param key: only of those that were settled under this key.
+        :param settled: only of those that came with this content.
+        """
+        for page, (content, under) in [*self._came.items()]:
+            if key in (None, under) and (settled is None or not self._differs(content, settled)):
+                del self._came[page]
+                self.request(self._left.take(page, partial(self._differs, content)))
+
+    def _differs(self, page: Text | None, copy: Text) -> bool:
+        return page is None or not self._rules.same_text(copy, page)
 
     def came_again(self, key: str, page: Text | None, under: str) -> None:
         """Record that a page arrived, perhaps again. If it has other content now than its dropped
@@ -299,11 +298,9 @@ class Retries:
         :param page: the content; None if it cannot be judged.
         :param under: key under which the page came and will be settled, mostly `key`.
         """
-        outdated = self._left.take(key, lambda copy: not self._is_like(copy, page))
-        if page is None:
-            self.request(outdated)
         self._came[key] = page, under
-        self._outdated.add(under, *([] if page is None else outdated))
+        if page is None:  # it will not be settled
+            self._request_outdated(under)
 
     def requested_by_callback(self, key: str) -> None:
         """Release the held copies with this key, because a callback requests the page again."""
@@ -382,9 +379,7 @@ class Retries:
 
     def _look_again_at_all(self) -> None:
         self._requested.clear()
-        self._came.clear()
-        for copies in self._outdated.take_all():
-            self.request(copies)
+        self._request_outdated()
         for copies in self._held.take_all():
             self.look_again(copies)
 

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from scrapy.http import Response
 
     from scrapy_simhash.crawl.contents import Contents
+    from scrapy_simhash.crawl.retries import DroppedCopy
     from scrapy_simhash.index import Observation
     from scrapy_simhash.index.rules import Text
     from scrapy_simhash.policy import Action, KeptReason
@@ -122,6 +123,10 @@ class PageState:
     def leads_on(self) -> bool:
         """Return True if the callback has given one or two requests, or one or two for itself."""
         return any(1 <= number <= MAX_REQUESTS for number in (self.requests, self.own_requests))
+
+    def calls_copy(self, copy: DroppedCopy) -> bool:
+        """Return True if the callback of a copy is to run, although this page is confirmed."""
+        return self.has_foreign or self.items_lead_on or (self.leads_on and not copy.called)
 
     def withholds_item(self) -> bool:
         """Return True if the next item of the callback is to be dropped."""
