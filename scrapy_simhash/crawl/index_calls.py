@@ -1,38 +1,60 @@
-"""Call the index of a crawl: in the event loop if it is embedded, in a thread if it is on the
-network.
+"""Call the index of a crawl: in the event loop if it is embedded, in threads if it is on the
+network, so that the event loop never waits for it.
+
+On a network, calls are made in turn. All waiting calls of the kind that is next are made together,
+in one call of the index, as databases commit the transactions of many clients. Calls with the same
+key are made in their order. After the index could not be reached, calls that settle pages are
+repeated every five seconds, and observations fail at once until it answers.
 """
 
 from __future__ import annotations
 
-import asyncio
 import time
+from collections import deque
 from concurrent.futures import Future
-from contextlib import suppress
 from functools import partial
-from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypeVar
 
-from scrapy.utils.asyncio import is_asyncio_available
+from scrapy.utils.asyncio import call_later, run_in_thread
+from scrapy.utils.defer import deferred_from_coro
 
-from scrapy_simhash.crawl.call_thread import PAUSE_S, CallThread
 from scrapy_simhash.crawl.fingerprinting import result_of
 from scrapy_simhash.errors import IndexUnreachable, StorageError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from scrapy_simhash.crawl.call_thread import Together
     from scrapy_simhash.crawl.stats import ErrorLog
     from scrapy_simhash.index import Index, Observation, PageToObserve
     from scrapy_simhash.index.base import Action
 
+    # Calls the index with some arguments, and returns an answer for each; None for no answers.
+    Together: TypeAlias = Callable[[Any, Sequence[Any]], Sequence[Any] | None]
+
 _Result = TypeVar("_Result")
 Then: TypeAlias = "Callable[[Any], None]"
 
-_AWAY = "simhash: %s. Pages pass without a verdict until it answers; it is asked again every %g s"
+MAX_TOGETHER = 32
+# How many waiting calls are searched for some that can be made together. After an outage, thousands
+# may wait.
+_SEARCHED = 8 * MAX_TOGETHER
+# Pause before the next attempt to reach an index.
+PAUSE_S = 5.0
+
+
+class _Call(NamedTuple):
+    key: str
+    together: Together
+    argument: Any
+    then: Then | None
+
+    @property
+    def is_patient(self) -> bool:
+        return self.together is not _observe_all
 
 
 class IndexCalls:
-    """The calls of a crawl to its index, in the event loop or in a thread.
+    """The calls of a crawl to its index.
 
     Methods take a key, which errors name, and a function that gets the index and returns an answer.
     The answer is None if there is no index, or if the call raises StorageError, which is counted.
@@ -42,41 +64,29 @@ class IndexCalls:
     """
 
     def __init__(
-        self,
-        index: Index | None,
-        errors: ErrorLog,
-        *,
-        patience_s: float | None = None,
+        self, index: Index | None, errors: ErrorLog, *, patience_s: float | None = None
     ) -> None:
         self.index = index
-        self._errors = errors
-        self._thread: CallThread | None = None
-        self._waiting = self._not_stored = 0
-        self._all_done: Future[None] | None = None
-        if index is not None and patience_s is not None:
-            self._thread = CallThread(index, patience_s, self._warn_of_outage)
-            self.call_in_loop = _loop_caller()
-            """A function that calls another in the event loop. Any thread may use it."""
-
-    @property
-    def in_threads(self) -> bool:
+        self.in_threads = patience_s is not None
         """The index is on the network, and only `observe` asks it."""
-        return self._thread is not None
+        self._errors = errors
+        self._patience_s = patience_s or 0.0
+        self._waiting: deque[_Call] = deque()
+        self._working: Future[None] | None = None  # done when no call waits
+        self._pause: Future[None] = Future()
+        self._away: IndexUnreachable | None = None  # the last error
+        self._away_since_s = self._next_attempt_s = 0.0
+        self._is_urgent = self._is_ending = False
+        self._not_stored = 0
 
     async def observe(self, page: PageToObserve) -> tuple[Observation, float] | None:
         """Return the observation of a page, and the duration of the call in milliseconds. On a
         network, one call may observe several pages.
         """
-        if self._thread is None:
-            return self.observe_now(page)
-        self._thread.set_urgent(False)  # the crawl is not idle
-        call = self._thread.submit(page.key, _observe_all, page, is_patient=False)
-        try:
-            answer: tuple[Observation, float] = await result_of(call)
-        except StorageError as error:
-            self._errors.count_error("index", error, page.key)
-            return None
-        return answer
+        self._is_urgent = False  # the crawl is not idle
+        answer: Future[tuple[Observation, float] | None] = Future()
+        self._tell(page.key, _observe_all, page, answer.set_result)
+        return await result_of(answer, in_loop=True)
 
     def observe_now(self, page: PageToObserve) -> tuple[Observation, float] | None:
         """Do the same as `observe` in the event loop."""
@@ -119,87 +129,147 @@ class IndexCalls:
 
     def hurry(self) -> None:
         """Repeat calls only for a few more seconds, because the crawl waits for them."""
-        if self._thread is not None:
-            self._thread.set_urgent(True)
+        self._is_urgent = True
 
     async def finish(self) -> None:
-        """Wait until all calls of the other methods have ended. From now on, none is repeated."""
-        if self._thread is None:
+        """Wait until all calls have ended. From now on, none is repeated."""
+        self._is_ending = True
+        self._end_pause()
+        while self._working is not None:
+            await result_of(self._working, in_loop=True)
+
+    def close(self) -> None:
+        """Close the index. :raises StorageError: the index fails."""
+        self.call_in_loop()
+        if self.index is not None:
+            self.index.close()
+
+    def call_in_loop(self) -> None:
+        """Call an index on the network in the event loop from now on, because the crawl has ended.
+        If it cannot be reached, calls fail at once.
+        """
+        if self.index is None or not self.in_threads:
             return
-        self._thread.end()
+        self.in_threads = False
+        self.index.stop_waiting()
         while self._waiting:
-            self._all_done = Future()
-            await result_of(self._all_done)
-        index: Any = self.index
-        index.stop_waiting()  # what follows is called in the event loop
+            self._make_now(self._waiting.popleft())
         if self._not_stored:
             self._errors.warn(
                 "simhash: %d handled pages or items were not stored, because index %s could not be "
                 "reached: the next crawl counts them as new",
                 self._not_stored,
-                index.location,
+                self.index.location,
             )
-            self._not_stored = 0
-
-    def close(self) -> None:
-        """Close the index. :raises StorageError: the index fails."""
-        if self._thread is not None:
-            self._thread.close()
-        if self.index is not None:
-            self.index.close()
 
     def _tell(self, key: str, together: Together, argument: Any, then: Then | None = None) -> None:
-        if self._thread is not None:
-            self._waiting += 1
-            self._thread.submit(key, together, argument).add_done_callback(
-                lambda call: self.call_in_loop(
-                    self._end, key, together, argument, call.result, then
-                )
-            )
-        elif self.index is not None:
-            self._end(
-                key,
-                together,
-                argument,
-                lambda: (together(self.index, [argument]) or [None])[0],
-                then,
-            )
-        elif then is not None:
-            then(None)
-
-    def _end(
-        self,
-        key: str,
-        together: Together,
-        argument: Any,
-        result: Callable[[], Any],
-        then: Then | None,
-    ) -> None:
-        answer = None
-        try:
-            answer = result()
-        except StorageError as error:
-            if together is not _FORGET:  # else leases end
-                self._errors.count_error("index", error, key)
-            if together in _CONFIRM:
-                self._not_stored += isinstance(error, IndexUnreachable)
-                self._tell(key, _FORGET, argument)
-        finally:
-            self._waiting -= self._thread is not None
-            if then is not None:
-                then(answer)
-            if not self._waiting and self._all_done is not None:
-                self._all_done.set_result(None)
-                self._all_done = None
-
-    def _warn_of_outage(self, error: IndexUnreachable | None) -> None:
-        index: Any = self.index
-        if error is None:
-            message: tuple[Any, ...] = ("simhash: index %s answers again", index.location)
+        call = _Call(key, together, argument, then)
+        if not self.in_threads:
+            self._make_now(call)
+        elif self._away and not call.is_patient and time.monotonic() < self._next_attempt_s:
+            self._end(call, error=self._away)
         else:
-            message = (_AWAY, error, PAUSE_S)
-        with suppress(RuntimeError):  # the loop is closed
-            self.call_in_loop(self._errors.warn, *message)
+            self._waiting.append(call)
+            if self._working is None:
+                self._working = Future()
+                deferred_from_coro(self._work(self._working))
+
+    def _make_now(self, call: _Call) -> None:
+        answers = None
+        if self.index is not None:
+            try:
+                answers = call.together(self.index, [call.argument])
+            except StorageError as error:
+                self._end(call, error=error)
+                return
+        self._end(call, answers[0] if answers else None)
+
+    async def _work(self, working: Future[None]) -> None:
+        while self._waiting:
+            await self._make(self._take())
+        self._working = None
+        working.set_result(None)
+
+    def _take(self) -> list[_Call]:
+        """Return the waiting calls that are made together next."""
+        taken, left = [self._waiting.popleft()], list[_Call]()
+        held_back: set[str] = set()
+        for _ in range(min(len(self._waiting), _SEARCHED)):
+            call = self._waiting.popleft()
+            fits = call.together == taken[0].together and len(taken) < MAX_TOGETHER
+            if fits and call.key not in held_back:
+                taken.append(call)
+            else:
+                left.append(call)
+                held_back.add(call.key)  # later calls with this key must not overtake it
+        self._waiting.extendleft(reversed(left))
+        return taken
+
+    async def _make(self, calls: Sequence[_Call]) -> None:
+        arguments = [call.argument for call in calls]
+        try:
+            answers = await run_in_thread(calls[0].together, self.index, arguments)
+        except IndexUnreachable as error:
+            if await self._is_repeated(calls, error):
+                await self._make(calls)
+            else:
+                self._fail(calls, error)
+        except Exception as error:  # noqa: BLE001 - the callers wait
+            if len(calls) == 1:
+                self._fail(calls, error)
+            else:  # a damaged page must not take the answers of others
+                for call in calls:
+                    await self._make([call])
+        else:
+            # A patient call may have had nothing to do, and then the index was not reached.
+            if self._away is not None and not calls[0].is_patient:
+                self._away = None
+                self._errors.warn(
+                    "simhash: index %s answers again", self.index and self.index.location
+                )
+            for call, answer in zip(calls, answers or [None] * len(calls), strict=True):
+                self._end(call, answer)
+
+    async def _is_repeated(self, calls: Sequence[_Call], error: IndexUnreachable) -> bool:
+        """Wait after an error, and return True if the calls are to be made again."""
+        now_s = time.monotonic()
+        if self._away is None:
+            self._away_since_s = now_s
+            self._errors.warn(
+                "simhash: %s. Pages pass without a verdict until it answers; it is asked again "
+                "every %g s",
+                error,
+                PAUSE_S,
+            )
+        self._away, self._next_attempt_s = error, now_s + PAUSE_S
+        waiting, self._waiting = self._waiting, deque()
+        self._waiting.extend(call for call in waiting if call.is_patient)
+        self._fail([call for call in waiting if not call.is_patient], error)
+        patience_s = min(self._patience_s, PAUSE_S) if self._is_urgent else self._patience_s
+        if not calls[0].is_patient or now_s - self._away_since_s > patience_s or self._is_ending:
+            return False
+        self._pause = Future()
+        call_later(PAUSE_S, self._end_pause)
+        await result_of(self._pause, in_loop=True)
+        return not self._is_ending
+
+    def _end_pause(self) -> None:
+        if not self._pause.done():
+            self._pause.set_result(None)
+
+    def _fail(self, calls: Sequence[_Call], error: Exception) -> None:
+        for call in calls:
+            self._end(call, error=error)
+
+    def _end(self, call: _Call, answer: Any = None, error: Exception | None = None) -> None:
+        if error is not None:
+            if call.together is not _FORGET:  # else leases end
+                self._errors.count_error("index", error, call.key)
+            if call.together in _CONFIRM:
+                self._not_stored += isinstance(error, IndexUnreachable)
+                self._tell(call.key, _FORGET, call.argument)
+        if call.then is not None:
+            call.then(answer)
 
 
 def _observe_all(index: Any, pages: Sequence[PageToObserve]) -> list[tuple[Observation, float]]:
@@ -218,13 +288,3 @@ _CONFIRM = [partial(_call, "confirm_all", gave_items=gave_items) for gave_items 
 _DISCARD = partial(_call, "discard_all")
 _FORGET = partial(_call, "discard_all")  # after an error that was counted
 _ACTED = partial(_call, "acted_all")
-
-
-def _loop_caller() -> Callable[..., Any]:
-    """Return a function that calls another one in the event loop, from any thread."""
-    if is_asyncio_available():
-        return asyncio.get_running_loop().call_soon_threadsafe
-    from twisted.internet import reactor
-
-    call: Callable[..., Any] = reactor.callFromThread
-    return call

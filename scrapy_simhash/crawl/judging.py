@@ -7,7 +7,7 @@ To *settle* a page is to confirm its observation in the index, or to discard it.
 from __future__ import annotations
 
 import logging
-from collections import Counter
+from collections import Counter, deque
 from dataclasses import replace
 from time import time
 from typing import TYPE_CHECKING, Any, Literal
@@ -121,9 +121,10 @@ class Judging:
         self._debug: bool = settings("SIMHASH_DEBUG")
         self._crawl: Crawl | None = None
         self._canonical_urls = CanonicalUrls()
-        # Response → finalizer that discards the verdict of an index on the network, which is asked
-        # before it is known whether a callback will get the page.
+        # Response → finalizer that moves the verdict of an index on the network to `_uncalled`. The
+        # index is asked before it is known whether a callback will get the page.
         self._early: WeakKeyDictionary[Response, Any] = WeakKeyDictionary()
+        self._uncalled: deque[Verdict] = deque()  # finalizers may run in any thread
         # Keys of pages whose callbacks gave only a request for the page under another query.
         self._replaced: LocalCache[str, None] = LocalCache(MAX_HELD)
         # Key → copy whose callback ran late, and gave nothing.
@@ -221,22 +222,21 @@ class Judging:
 
     async def ask_early(self, key: str, page: PageFingerprint, response: Response) -> None:
         """Ask an index on the network before a callback is known; keep the verdict for `judge`. If
-        no callback gets the page, it is discarded when its response is deleted.
+        no callback gets the page, it is discarded after its response is deleted.
         """
+        self._discard_early()
         verdict = await self.ask(key, page)
         if verdict is not None:
-            self._early[response] = early = finalize(response, self._discard_early, verdict)
+            self._early[response] = early = finalize(response, self._uncalled.append, verdict)
             early.atexit = False
 
-    def _discard_early(self, verdict: Verdict) -> None:
-        """Discard the observation of a page that no callback got. May run in any thread."""
-        if verdict.observation is not None:
-            self.calls.call_in_loop(self._settle_in_index, verdict.observation, False)  # noqa: FBT003
-
-    def _discard_all_early(self) -> None:
-        """Discard the pages that no callback will get, because the crawl is idle."""
-        for early in [*self._early.values()]:
+    def _discard_early(self, *, is_idle: bool = False) -> None:
+        """Discard the pages that no callback got; in an idle crawl, no callback will get more."""
+        for early in [*self._early.values()] if is_idle else ():
             early()
+        while self._uncalled:
+            if (observation := self._uncalled.popleft().observation) is not None:
+                self._settle_in_index(observation, False)  # noqa: FBT003 - discard
 
     def judge(self, key: str, page: PageFingerprint, response: Response) -> Verdict | None:
         """Record the verdict of an embedded index, or the one that `ask_early` kept; return it.
@@ -395,7 +395,7 @@ class Judging:
 
     def idle(self) -> bool:
         """Discard verdicts that no callback took; return True if dropped copies still wait."""
-        self._discard_all_early()
+        self._discard_early(is_idle=True)
         self.calls.hurry()
         # The spider may have asked for its failed pages before the callbacks of these ran.
         late = [copy for copy in self._ran_late.values() if self.contents.is_refused(copy)]
@@ -410,10 +410,11 @@ class Judging:
 
         :param pausing: the crawl was not idle before, so it may go on later.
         """
-        self._discard_all_early()
+        self._discard_early(is_idle=True)
         await self.calls.finish()
         self.retries.close(pausing=pausing)
         await self.calls.finish()
+        self.calls.call_in_loop()
 
     def settle_page(self, page: PageState, confirmed: bool) -> None:
         """Settle the observation of a page that is done."""

@@ -5,7 +5,7 @@ import threading
 
 import pytest
 
-from scrapy_simhash.crawl import call_thread
+from scrapy_simhash.crawl import index_calls
 from scrapy_simhash.crawl.index_calls import IndexCalls
 from scrapy_simhash.errors import IndexCorrupt, IndexUnreachable
 from scrapy_simhash.index import Observation, PageToObserve
@@ -139,7 +139,7 @@ def test_a_confirmation_does_not_overtake_calls_with_its_key():
 def test_a_page_that_cannot_be_confirmed_is_discarded_alone(
     monkeypatch, error, times, done, failed
 ):
-    monkeypatch.setattr(call_thread, "PAUSE_S", 0.01)
+    monkeypatch.setattr(index_calls, "PAUSE_S", 0.01)
 
     def orders(calls):
         then = [asyncio.get_running_loop().create_future() for _ in "abc"]
