@@ -95,9 +95,7 @@ class SimhashExtension:
         self.items = Judging(
             "item", settings, fingerprinter.item_detector, stats=item_stats, **parts
         )
-        self.settlement = Settlement(
-            self.pages.settle_page, self.items.settle, self._finished, self.pages.contents
-        )
+        self.settlement = Settlement(self.items.settle, self._finished, self.pages.contents)
         self.waiting = WaitingSpiders(crawler, self.pages.retries)
         # Handed from the downloader middleware to the spider middleware. Not in meta, which spiders
         # copy to other requests. Weak, because a response may never reach a callback.
@@ -244,6 +242,7 @@ class SimhashExtension:
         self.settlement.item_settled(response, item, kept=kept, failed=failed)
 
     def _finished(self, page: PageState, confirmed: bool) -> None:
+        self.pages.settle_page(page, confirmed)
         if page.dropped:  # not earlier, because an errback may use the browser page
             close_browser_pages(page.request, self.errors)
         self.crawler.signals.send_catch_log(signals.page_settled, page=page, confirmed=confirmed)

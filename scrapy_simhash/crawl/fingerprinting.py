@@ -50,39 +50,6 @@ class _SlowHost(Exception):
 _OF_SLOW_HOST = PageFingerprint(skipped="slow_host")
 
 
-class FingerprintCache:
-    """A cache of page fingerprints by checksum, which evicts the least recently used one."""
-
-    def __init__(self) -> None:
-        self._pages: LocalCache[Checksum | None, PageFingerprint] = LocalCache(CACHED_PAGES)
-        self._seed = secrets.randbits(64)
-
-    def checksum(self, response: TextResponse) -> Checksum | None:
-        """Return the checksum of body and content type; None if the body is too large to cache."""
-        body = response.body
-        if len(body) > MAX_CACHED_BODY_BYTES:
-            return None
-        # The seed is secret, so that nobody can make a page whose checksum is that of another.
-        content_type = response.headers.get("Content-Type") or b""
-        return content_type, len(body), xxhash.xxh3_128_intdigest(body, self._seed)
-
-    def get(self, checksum: Checksum | None) -> PageFingerprint | None:
-        """Return a cached fingerprint, or None. Its times are 0, because it took no CPU time."""
-        page = self._pages.get(checksum)
-        if page is None:
-            return None
-        self._pages.move_to_end(checksum)
-        return replace(page, extraction_ms=0.0, tokenization_ms=0.0, fingerprint_ms=0.0)
-
-    def put(self, checksum: Checksum | None, page: PageFingerprint) -> None:
-        """Cache a fingerprint, if it depends on the page alone and its texts are not too long."""
-        if checksum is None or page.skipped in NOT_CACHED:
-            return
-        if len(page.canonical) + len(page.error or "") > MAX_CACHED_TEXT_CHARACTERS:
-            return
-        self._pages[checksum] = page
-
-
 class Fingerprinter:
     """A service that fingerprints the pages and items of one crawl, in SIMHASH_WORKERS processes,
     or in threads if that is 0. In threads there is no time limit.
@@ -101,7 +68,8 @@ class Fingerprinter:
             settings.item_scheme, min_tokens=settings("SIMHASH_MIN_TOKENS"), sketches=with_sketches
         )
         self._settings = settings
-        self._cache = FingerprintCache()
+        self._cache: LocalCache[Checksum, PageFingerprint] = LocalCache(CACHED_PAGES)
+        self._seed = secrets.randbits(64)
         self._slow_hosts = SlowHosts()
         self.pool: PageWorkers | None = None
         self._loop: WorkerLoop | None = None
@@ -127,17 +95,29 @@ class Fingerprinter:
         :raises Exception: the body cannot be decoded; without workers, also if an extractor raises
             SystemExit.
         """
-        # A fingerprint with the whole text is too large for the cache.
-        checksum = None if self.detector.keep_text else self._cache.checksum(response)
-        cached = self._cache.get(checksum)
-        if cached is not None:
-            return cached, True
+        checksum = self._checksum(response)
+        if checksum is not None and (cached := self._cache.get(checksum)) is not None:
+            self._cache.move_to_end(checksum)
+            return replace(cached, extraction_ms=0.0, tokenization_ms=0.0, fingerprint_ms=0.0), True
         if self.pool is None:
             page = await run_in_thread(self._fingerprint, response)
         else:
             page = await self._fingerprint_in_worker(self.pool, response)
-        self._cache.put(checksum, page)
+        is_short = len(page.canonical) + len(page.error or "") <= MAX_CACHED_TEXT_CHARACTERS
+        if checksum is not None and is_short and page.skipped not in NOT_CACHED:
+            self._cache[checksum] = page
         return page, False
+
+    def _checksum(self, response: TextResponse) -> Checksum | None:
+        """Return the checksum of body and content type; None if the page is too large to cache, or
+        its fingerprint, because it has the whole text.
+        """
+        body = response.body
+        if self.detector.keep_text or len(body) > MAX_CACHED_BODY_BYTES:
+            return None
+        # The seed is secret, so that nobody can make a page whose checksum is that of another.
+        content_type = response.headers.get("Content-Type") or b""
+        return content_type, len(body), xxhash.xxh3_128_intdigest(body, self._seed)
 
     async def _fingerprint_in_worker(
         self, pool: PageWorkers, response: TextResponse

@@ -425,12 +425,11 @@ class Judging:
             self._replaced[page.key] = None
         if page.outputs == 0 and not page.dropped and is_retry(page.request):
             self._ran_late[page.key] = DroppedCopy.of(observation, page.request)
-        calls_for_items = page.reason in ("no_items", "values")
-        if calls_for_items:
+        if page.called_for_items:
             self._count_called(page, verdict)
-        is_partly_dropped = page.action.call and page.action != PASS
-        if calls_for_items or (page.reason is None and is_partly_dropped):
-            if page.withheld and not (calls_for_items and page.gave_items):
+        is_partly_dropped = page.action.call and page.action != PASS and page.reason is None
+        if page.called_for_items or is_partly_dropped:
+            if page.withheld and not (page.called_for_items and page.gave_items):
                 self._keep_withheld(observation, page)
             if observation.provisional:
                 return  # `act_on` has discarded it
@@ -490,7 +489,7 @@ class Judging:
         fails. Otherwise, its callback need not run again.
         """
         copy = DroppedCopy.of(observation, page.request, called=True)
-        representative, called_for_items = observation.representative, page.reason is not None
+        representative, called_for_items = observation.representative, page.called_for_items
         if called_for_items and self.contents.is_refused(observation):  # since it arrived
             self.retries.request([copy])
         elif observation.provisional:

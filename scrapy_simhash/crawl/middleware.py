@@ -262,16 +262,14 @@ class SimhashSpiderMiddleware(_SpiderMiddleware):
             ),
             response,
         )
-        state = self._settlement.follow_callback(response, key, verdict, action, repeatable)
-        state.reason, state.title, state.text = kept_reason, page.title, page.text
+        state = PageState(key, verdict, action, repeatable, page.title, page.text, kept_reason)
         state.may_lead_on = waited_for or follows_chains
         state.may_follow = self._takes_place(state) and self._following.is_barren(original)
+        self._settlement.begin(response, state, refused_fingerprint)
         self._asking_again.page_arrived(state)
         if state.dropped:
             self._asking_again.dropped(state, request, by_engine=by_engine)
             self._waiting.dropped()
-        else:
-            self._settlement.recognize_refused(state, refused_fingerprint)
         self._tell(state, response)
 
     def _tell(self, page: PageState, response: Response) -> None:
@@ -306,7 +304,7 @@ class SimhashSpiderMiddleware(_SpiderMiddleware):
         response.meta[VERDICT_META_KEY] = verdict.to_dict()
         response.flags.append(verdict.kind)
         self._pages.record_given(verdict, action)
-        state = self._settlement.follow_callback(response, key, verdict, action, request)
+        state = self._settlement.begin(response, PageState(key, verdict, action, request))
         self._tell(state, response)
 
     def process_spider_exception(
@@ -357,8 +355,7 @@ class SimhashSpiderMiddleware(_SpiderMiddleware):
 
     def _takes_place(self, page: PageState) -> bool:
         """Return True for a copy whose callback runs for items that its original did not give."""
-        calls_for_items = page.reason in ("no_items", "values")
-        return calls_for_items and self._pages.policy.follow_chains
+        return page.called_for_items and self._pages.policy.follow_chains
 
     def _rest(self, page: PageState | None) -> Iterable[Request]:
         if page is None:

@@ -44,6 +44,7 @@ class PageState:
     :param request: downloads the page again if it is scheduled.
     :param title: title of the page, and `text` its main text, until the page is done. Empty if the
         crawl does not keep texts.
+    :param reason: why the page passes, although its content was seen.
     :param outputs: number of requests and items that the callback returned.
     :param requests: number of the requests that do not repeat the page, and `own_requests` of those
         with the callback of the page; `pieces` and `handed_on` are hashes of them, see
@@ -65,7 +66,6 @@ class PageState:
     :param has_foreign: an item has foreign words, see `scrapy_simhash.crawl.foreign_values`.
     :param said: what the page and its request say, once an item was compared with it.
     :param gave_items: the pipelines kept an item of the page.
-    :param reason: why the page passes, although its content was seen.
     :param withheld: number of items and requests that were dropped, although the callback gave
         them.
     :param awaited: pages at work that this one is a copy of. Until one of them gives an item, or
@@ -82,6 +82,7 @@ class PageState:
     request: Request
     title: str = ""
     text: str = ""
+    reason: KeptReason | None = None
     outputs: int = 0
     requests: int = 0
     own_requests: int = 0
@@ -102,7 +103,6 @@ class PageState:
     has_foreign: bool = False
     said: str = ""
     gave_items: bool = False
-    reason: KeptReason | None = None
     withheld: int = 0
     awaited: Sequence[PageState] = ()
     stand_in: PageState | None = None
@@ -118,6 +118,11 @@ class PageState:
     def dropped(self) -> bool:
         """Return True if the callback does not run."""
         return not self.action.call
+
+    @property
+    def called_for_items(self) -> bool:
+        """Return True if the callback of a copy runs for items that its original did not give."""
+        return self.reason in ("no_items", "values")
 
     @property
     def leads_on(self) -> bool:
@@ -158,20 +163,17 @@ class ItemState:
 class Settlement:
     """The pages in progress, from their verdicts until they are confirmed or discarded.
 
-    :param settle_page: called with (page, confirmed) when an observed page is done.
     :param settle_item: called with (observation, confirmed) when a judged item is done.
-    :param on_finished: called with (page, confirmed) when any page is done.
+    :param on_finished: called with (page, confirmed) when a page is done.
     :param contents: what the spider has refused.
     """
 
     def __init__(
         self,
-        settle_page: Callable[[PageState, bool], None],
         settle_item: Callable[[Observation, bool], None],
         on_finished: Callable[[PageState, bool], None],
         contents: Contents,
     ) -> None:
-        self._settle_page = settle_page
         self._settle_item = settle_item
         self._on_finished = on_finished
         self._contents = contents
@@ -182,40 +184,26 @@ class Settlement:
         self._items: dict[int, ItemState] = {}
         self._may_have_failed_without_page = False
 
-    def begin(self, response: Response, page: PageState) -> PageState:
-        """Follow a page that a callback (or errback) is about to see. Return the page."""
-        self._by_response[response] = page
-        self._open.add(page)
-        return page
-
-    def follow_callback(
-        self, response: Response, key: str, verdict: Verdict, action: Action, request: Request
-    ) -> PageState:
-        """Follow a page by its verdict and the action on it. Return its state."""
-        observation = verdict.observation
-        waits = action != PASS and observation is not None and observation.provisional
-        if waits and not action.call:
-            verdict = replace(verdict, observation=None)  # settled already
-        page = PageState(key, verdict, action, request)
-        if waits:
-            page.awaited = self.at_work(verdict.representative or key)
-        return self.begin(response, page)
-
-    def recognize_refused(self, page: PageState, refused: int | None) -> None:
-        """Compare a page with refused content.
+    def begin(self, response: Response, page: PageState, refused: int | None = None) -> PageState:
+        """Follow a page that a callback (or errback) is about to see. Return the page.
 
         :param refused: fingerprint of the content that the callback refused when it requested this
             page again, or None. A page that still has this content fails, whatever its callback
             returns.
         """
-        if page.verdict is None or page.verdict.fingerprint is None:
-            return
-        fingerprint = page.verdict.fingerprint
-        page.failed = (
-            refused is not None
-            and hamming_distance(fingerprint, refused) <= self._rules.max_distance
-        )
-        page.refused = self._contents.is_refused(page.observation)
+        self._by_response[response] = page
+        self._open.add(page)
+        verdict, observation = page.verdict, page.observation
+        if verdict is not None and observation is not None:
+            if page.action != PASS and observation.provisional:
+                page.awaited = self.at_work(verdict.representative or page.key)
+                if page.dropped:  # `Judging` has settled it
+                    page.verdict = replace(verdict, observation=None)
+            if not page.dropped:
+                k, fingerprint = self._rules.max_distance, observation.fingerprint
+                page.failed = refused is not None and hamming_distance(fingerprint, refused) <= k
+                page.refused = self._contents.is_refused(observation)
+        return page
 
     def downloaded(self, key: str, page: Text | None) -> None:
         """Record that a page arrived that was requested by engine methods. If the callback of an
@@ -319,8 +307,6 @@ class Settlement:
             if state.observation is not None:
                 self._settle_item(state.observation, not page.failed)
         confirmed = page.handled and not page.failed and not (page.refused and not page.outputs)
-        if page.observation is not None:
-            self._settle_page(page, confirmed)
         self._on_finished(page, confirmed)
         page.title = page.text = ""  # others may keep the page
 

@@ -17,7 +17,6 @@ class Settled:
     def __init__(self, **state):
         self.stored = {}
         self.settlement = Settlement(
-            lambda *_: None,
             self.stored.__setitem__,
             lambda _, confirmed: self.stored.update(page=confirmed),
             Contents(Rules(3, Confirmation())),
