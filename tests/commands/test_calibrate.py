@@ -48,19 +48,6 @@ def test_a_folder_of_pages(run, pages):
     assert ran.out.count("*") == 2
 
 
-def test_json(run, pages):
-    report = calibrated(run, "-s", "SIMHASH_PRESET=classic", pages)
-    assert report["settings"] == {
-        "SIMHASH_PRESET": "classic",
-        "SIMHASH_MAX_DISTANCE": report["max_distance"],
-    }
-    assert (report["read"], report["pages"], report["left_out"]) == (65, 65, {})
-    assert (report["near_duplicate_pairs"], report["wrong_pairs"]) == (25, 65 * 32 - 25)
-    assert [len(report[name]) for name in ("recall", "wrong")] == [101, 101]
-    assert report["recall"][0][report["max_distance"]] == 1
-    assert report == calibrated(run, "-s", "SIMHASH_PRESET=classic", pages)
-
-
 def test_a_sample_of_json_lines(run, folder):
     lines = (
         json.dumps({"url": f"https://a.example/{n}", "body": page(text) if n % 2 else text})

@@ -62,12 +62,6 @@ def test_a_host_with_and_without_its_port(clusters, tmp_path, host, count):
     assert len(clusters("--index", tmp_path / "ports", "--host", host)) == count
 
 
-def test_nothing_to_show(run, folder):
-    open_index(folder / "i", Scheme(bits=64), max_distance=3).close()
-    ran = run("index", "clusters", "--index", "i")
-    assert (ran.code, ran.out, ran.err) == (0, "", "no clusters found\n")
-
-
 def test_members_of_a_cluster_that_are_shown(run, index):
     full = json.loads(run("index", "clusters", "--json", "--index", index).out)["shown"][0]
     assert full["pages"] == len(full["near_duplicates"]) + 1 > 2

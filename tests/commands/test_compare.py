@@ -120,12 +120,6 @@ def test_pages_that_are_near_and_no_copies(run, files):
     assert (found["same_title"], found["near_duplicate"]) == (False, True)
 
 
-def test_a_preset_that_cannot_take_a_text_says_so(run, files):
-    found = compared(run, "-s", "SIMHASH_PRESET=ascii-mt19937", "a.txt", "d.txt")
-    assert found["b"]["skipped"] == "unsupported_text"
-    assert (found["distance"], found["near_duplicate"], found["resemblance"]) == (None, False, 0)
-
-
 def test_pages_that_are_skipped(run, files):
     written(files, NEW, "short.txt")
     assert compared(run, "short.txt", "short.txt")["near_duplicate"]

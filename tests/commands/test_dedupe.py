@@ -55,38 +55,6 @@ def test_what_it_shows(run, feed, folder):
     }
 
 
-def test_what_confirms_a_copy(run, folder):
-    values = [
-        {"url": f"https://e.com/{n}", "title": f"Boat {n}", "text": text(1, edited=n)}
-        for n in range(3)
-    ]
-    written(folder, json_lines(values), "in.jsonl")
-
-    def shown(*options):
-        command = ("dedupe", "in.jsonl", "-o", "o.jsonl", "--overwrite")
-        return run(*command, "--text-field", "title", "--text-field", "text", *options).out
-
-    classic = ("-s", "SIMHASH_PRESET=classic", "-s", "SIMHASH_MAX_DISTANCE=20")
-    similar = "similar        2\n"
-    assert similar in shown()
-    assert "dropped        2\n" in shown("-s", "SIMHASH_SAME_TITLE=False")
-    assert similar in shown("-s", "SIMHASH_SAME_TITLE=False", "-s", "SIMHASH_MIN_RESEMBLANCE=1")
-    assert "dropped        2\n" in shown(*classic)
-    assert similar in shown(*classic, "-s", "SIMHASH_SAME_TITLE=True")
-    assert "tagged         2\n" in shown(
-        "-s", "SIMHASH_SAME_TITLE=False", "-s", "SIMHASH_ACTION=tag"
-    )
-    ran = run("dedupe", "in.jsonl", "-o", "x.jsonl", "-s", "SIMHASH_MIN_RESEMBLANCE=1.5")
-    assert (ran.code, ran.out) == (1, "")
-    assert "a number from 0 to 1" in ran.err
-
-
-def test_an_output_whose_name_says_another_format(run, feed, folder):
-    ran = run("dedupe", feed, "-o", "out.xlsx")
-    assert ran.code == 0
-    assert ran.err == "out.xlsx gets the format of the input, json-lines, whatever its name says\n"
-
-
 def test_verdicts_alone(run, feed, folder):
     assert run("dedupe", feed, "--verdicts", "v.jsonl").code == 0
     assert sorted(path.name for path in folder.iterdir()) == ["in.jsonl", "v.jsonl"]
@@ -142,14 +110,6 @@ def test_the_settings_of_a_project(run_process, folder, feed):
         *("-s", "SIMHASH_MIN_TOKENS=30"),
     )
     assert "kept           3\n" in ran.out
-
-
-def test_a_misspelled_setting_among_the_options_of_scrapy(feed, folder, run_process):
-    options = "-o", "out.jsonl", "-s", "SIMHASH_ACTON=tag"
-    ran = run_process(*SCRAPY, "dedupe", feed, *options)
-    assert ran.code == 1
-    assert "did you mean SIMHASH_ACTION?" in ran.err
-    assert not (folder / "out.jsonl").exists()
 
 
 def test_an_index_and_those_before(run, feed, folder):

@@ -166,12 +166,6 @@ def test_tokens(run, folder):
     assert extracted(run, "--tokens", name)["token_list"] == tokens
 
 
-def test_control_characters_are_escaped(run, folder):
-    ran = run("extract", written(folder, f"{FERRY}\x1b]0;boats\x07"))
-    assert "\x1b" not in ran.out
-    assert "\\x1b]0;boats\\x07" in ran.out
-
-
 def test_a_huge_page(run, folder):
     name = written(folder, f"<html><body>{ARTICLE * 400}</body></html>", "page.html")
     assert extracted(run, name)["characters"] > 1_000_000
@@ -199,11 +193,3 @@ def test_a_page_of_a_site(run_process, folder):
         ran = run_process(*MODULE, "extract", site.url("/none"))
         assert (ran.code, ran.out) == (1, "")
         assert "the server answered 404" in ran.err
-
-
-def test_standard_input(run_process, folder):
-    ran = run_process(*MODULE, "extract", "--json", "-", told=PAGE)
-    assert json.loads(ran.out)["page"] == "standard input"
-    closed = ("sh", "-c", 'exec "$@" <&-', "sh")
-    ran = run_process(*closed, *MODULE, "extract", "-")
-    assert (ran.code, ran.err) == (1, "error: standard input is closed: name a file\n")

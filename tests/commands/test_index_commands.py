@@ -238,11 +238,6 @@ def test_an_index_is_named_by_its_spider(run, index, folder):
     assert run("index", "check", "--spider", "site", "--index", index).code == 2
 
 
-def test_of_items_and_pages_those_of_pages_are_meant(run, index, folder):
-    shutil.copytree(index, folder / ".scrapy" / "simhash" / "spider-items" / "site")
-    assert run("index", "check").code == 0
-
-
 def test_export_leaves_similar_pages_out(index):
     with open_index(index) as opened:
         lines = list(opened.near_duplicates())

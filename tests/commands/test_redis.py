@@ -82,14 +82,6 @@ def test_the_same_answers_as_of_a_directory(ran_json, run, index, filled, option
     assert ran_json("index", "check", *options)["problems"] == []
 
 
-def test_the_report(ran_json, index, filled, options, folder):
-    here = ran_json("report", "here.html", "--index", index)
-    there = ran_json("report", "there.html", *options)
-    assert without(there, "index", "file") == without(here, "index", "file")
-    page = (folder / "there.html").read_text(encoding="utf-8")
-    assert str(filled) in page
-
-
 def test_damaged_rows_are_not_to_be_repaired_in_redis(run, filled, options):
     """`check --repair` takes a directory, so its advice would lead nowhere."""
     with filled.opened_store() as store:

@@ -1,16 +1,13 @@
 """``report``: where the page goes, and what is said if it cannot."""
 
 import json
-import os
 from pathlib import Path
-from threading import Thread
 
 import pytest
 
 from scrapy_simhash import open_index
-from scrapy_simhash.report import writing
 
-from .conftest import DEADLINE_S, MODULE, finish, start
+from .conftest import MODULE
 
 END = "</html>"
 ORIGINAL = 0x123456789ABCDEF0
@@ -75,26 +72,6 @@ def test_standard_output_has_the_page_and_no_more(run_process, index, folder, mo
     assert is_a_page((folder / "sent.html").read_text(encoding="utf-8"))
 
 
-@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no named pipes")
-def test_a_named_pipe(run, index, folder):
-    os.mkfifo(folder / "pipe")
-    read = []
-    reader = Thread(target=lambda: read.append((folder / "pipe").read_text(encoding="utf-8")))
-    reader.start()
-    ran = run("report", *index, "pipe")
-    reader.join(DEADLINE_S)
-    assert (ran.code, ran.err) == (0, "")
-    assert is_a_page(read[0])
-
-
-@needs_devices
-def test_a_reader_that_has_read_enough(folder, index):
-    process = start(*MODULE, "report", *index, "/dev/stdout", in_folder=folder)
-    process.stdout.close()
-    process.stdout = None
-    assert finish(process)[::2] == (0, "")
-
-
 @needs_devices
 @STANDARD_OUTPUT
 def test_a_full_disk_under_standard_output(run_process, index, name):
@@ -120,13 +97,3 @@ def test_errors_name_what_was_asked_for(run, index, folder):
         assert (ran.code, ran.out) == (1, "")
         assert "name a file to write" in ran.err
     assert {path.name for path in folder.iterdir()} == {"index", "link.html"}
-
-
-def test_a_directory_that_is_not_there_is_found_first(run, index, folder, monkeypatch):
-    monkeypatch.setattr(writing, "report_data", lambda *_args, **_told: pytest.fail("it is made"))
-    (folder / "file").touch()
-    for name in ("gone/report.html", "file/report.html"):
-        ran = run("report", *index, name)
-        assert (ran.code, ran.out) == (1, "")
-        parent = name.partition("/")[0]
-        assert ran.err == f"error: {name} cannot be written: there is no folder {parent}\n"

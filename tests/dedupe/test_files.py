@@ -8,7 +8,6 @@ import pyarrow as pa
 import pytest
 from pyarrow import parquet
 
-from scrapy_simhash.dedupe import writing
 from scrapy_simhash.dedupe.options import STANDARD_OUTPUT, Fields
 from scrapy_simhash.errors import SimhashError
 
@@ -102,22 +101,6 @@ def test_folders_of_html(tmp_path):
     assert sorted(p.name for p in both.iterdir()) == ["site"]
     with pytest.raises(SimhashError, match="is a folder that exists already"):
         run(tmp_path, "site", out="both")
-
-
-def test_a_folder_in_which_files_come_and_go(tmp_path, monkeypatch):
-    (tmp_path / "site").mkdir()
-    for name in ("b", "c"):
-        (tmp_path / "site" / f"{name}.html").write_text(page(text(ord(name))))
-    write = writing.write_output
-
-    def later(*arguments, **options):
-        (tmp_path / "site" / "b.html").rename(tmp_path / "site" / "d.html")
-        write(*arguments, **options)
-
-    monkeypatch.setattr(writing, "write_output", later)
-    with pytest.raises(SimhashError, match="has changed since"):
-        run(tmp_path, "site")
-    assert not (tmp_path / "out").exists()
 
 
 def test_two_inputs_of_one_name(tmp_path):
@@ -262,13 +245,6 @@ def test_warc(tmp_path, from_gzip, to_gzip):
     assert content == warc(False, dropped=("2", "packed"))
     if to_gzip:  # each record by itself
         assert out.count(b"\x1f\x8b\x08") >= 9
-
-
-def test_a_warc_that_was_compressed_as_a_whole(tmp_path):
-    (tmp_path / "in.warc.gz").write_bytes(gzip.compress(warc(False)))
-    run(tmp_path, "in.warc.gz", out="out.warc.gz")
-    content = gzip.decompress((tmp_path / "out.warc.gz").read_bytes())
-    assert content == warc(False, dropped=("2", "packed"))
 
 
 @pytest.mark.parametrize("from_gzip", ["", ".gz"])

@@ -137,16 +137,6 @@ def test_csv_that_cannot_be_read_is_kept(tmp_path):
     assert tagged[-5:] == [rows[0] + b",,,,,,,,", b"1,,,,,,,,,", *rows[2:]]
 
 
-@pytest.mark.parametrize("separator", ["\t", ";"])
-def test_other_separators(tmp_path, separator):
-    rows = "".join(f"{n}{separator}{text(n // 2)}\r\n" for n in range(4))
-    (tmp_path / "in.csv").write_text(f"id{separator}text\r\n{rows}", newline="")
-    summary = run(tmp_path, "in.csv", action="tag", fields=Fields(key="id"))
-    assert summary.kinds == {"new": 2, "near-duplicate": 2}
-    lines = (tmp_path / "out").read_text().splitlines()
-    assert lines[2].split(separator)[2:5] == ["near-duplicate", "0", "0"]
-
-
 def test_tags_of_an_earlier_run_are_replaced(tmp_path):
     (tmp_path / "in.jsonl").write_bytes(b"\xef\xbb\xbf" + feed("jsonl"))
     run(tmp_path, "in.jsonl", out="a.jsonl", action="tag")
@@ -155,15 +145,6 @@ def test_tags_of_an_earlier_run_are_replaced(tmp_path):
     assert [json.loads(line) for line in again.splitlines()] == [
         json.loads(line) for line in first.splitlines()
     ]
-
-
-def test_other_tags(tmp_path):
-    (tmp_path / "in.jsonl").write_bytes(b"{ }\n" + feed("jsonl"))
-    tags = {"kind": "was", "similarity": "alike"}
-    run(tmp_path, "in.jsonl", action="tag", tags=tags)
-    out = read_lines(tmp_path / "out")
-    assert out[0] == {}
-    assert out[1] == {**RECORDS[0], "was": "new", "alike": None}
 
 
 @pytest.mark.parametrize("indent", [None, 2])

@@ -109,15 +109,6 @@ def test_an_index_gives_the_same_verdicts_and_stays_as_it_is(folder, index):
     assert content(index) == before
 
 
-def test_tags_name_what_is_known(folder, index):
-    run(folder, "in.jsonl", against=[index], action="tag")
-    tagged = read_lines(folder / "out")
-    assert len(tagged) == len(MONDAY)
-    copy = next(record for record in tagged if record["url"] == "https://monday.org/0")
-    assert copy["simhash_kind"] == "near-duplicate"
-    assert copy["simhash_representative"] == OCTOBER[0]["url"]
-
-
 def test_a_set_that_is_damaged_is_said_to_be(folder):
     packed = gzip.compress(json_lines(OCTOBER))
     (folder / "torn.jsonl.gz").write_bytes(packed[:-9])

@@ -36,16 +36,6 @@ def tree(folder):
     }
 
 
-@pytest.mark.parametrize("name", ["out.partial", "out.new", "out.tmp", "verdicts.partial"])
-def test_files_named_like_the_output_stay(tmp_path, name):
-    (tmp_path / name).write_bytes(FEED)
-    (tmp_path / "out.part").write_text("precious")
-    assert run(tmp_path, name, format="json-lines").records == 10
-    assert (tmp_path / name).read_bytes() == FEED
-    assert (tmp_path / "out.part").read_text() == "precious"
-    assert (tmp_path / "out").stat().st_size
-
-
 def test_the_output_has_the_rights_of_any_file(tmp_path, feed, site):
     mask = os.umask(0o027)
     try:

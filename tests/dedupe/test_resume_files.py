@@ -1,9 +1,7 @@
 """Files appear, disappear and change while a run is interrupted, or while it works."""
 
 import gzip
-import json
 import os
-import shutil
 from pathlib import Path
 
 import pytest
@@ -102,18 +100,6 @@ def test_to_restart_was_interrupted(tmp_path, feed, killed, whole, call):
 # Missing files
 
 
-@pytest.mark.parametrize(("lost", "name"), [("output", "out"), ("verdicts.new", "verdicts")])
-@pytest.mark.usefixtures("feed")
-def test_what_was_written_is_gone(tmp_path, killed, whole, lost, name):
-    feed = "in.jsonl"
-    killed(PHASE, "written", tmp_path, feed)
-    (tmp_path / "state" / lost).unlink()
-    with pytest.raises(SimhashError, match=rf"{name} is missing, and .*: .*--restart"):
-        run(tmp_path, feed)
-    run(tmp_path, feed, restart=True, overwrite=True)
-    assert written_by(tmp_path) == whole
-
-
 def test_standard_output_is_written_again(tmp_path, feed, killed, whole, capsysbinary):
     """The run cannot know how much of it was read."""
     killed((State, "verdict_lines"), 2, tmp_path, feed, out=STANDARD_OUTPUT)
@@ -188,15 +174,3 @@ def test_a_file_of_a_folder_that_changed(tmp_path, site, killed, change):
     kept = {path.name for path in (tmp_path / "out").rglob("*.html")}
     told = {Path(v["key"]).name for v in read_lines(tmp_path / "verdicts") if not v["dropped"]}
     assert kept == told
-
-
-@pytest.mark.thorough
-@pytest.mark.parametrize("call", [1, 100])
-def test_a_folder_that_was_being_written(tmp_path, site, killed, call):
-    killed((shutil, "copy2"), call, tmp_path, "site")
-    (tmp_path / "state" / "output" / "left.html").write_text("of a page that is gone")
-    run(tmp_path, "site")
-    kept = sorted(path.name for path in (tmp_path / "out").rglob("*.html"))
-    told = [json.loads(line) for line in (tmp_path / "verdicts").read_text().splitlines()]
-    assert kept == sorted(Path(v["key"]).name for v in told if not v["dropped"])
-    assert not (tmp_path / "state").exists()

@@ -50,17 +50,6 @@ def test_tagging_again_in_another_encoding(tmp_path, encoding):
     assert [json.loads(line)["text"] for line in lines] == [value["text"] for value in values]
 
 
-@pytest.mark.parametrize("name", ["jsonl", "json", "csv"])
-def test_no_tags(tmp_path, name):
-    content = feed(name)
-    (tmp_path / f"in.{name}").write_bytes(content)
-    run(tmp_path, f"in.{name}", action="tag", tags={})
-    assert (tmp_path / "out").read_bytes().split() == content.split()
-    parquet.write_table(pa.Table.from_pylist(RECORDS), tmp_path / "in.parquet")
-    run(tmp_path, "in.parquet", action="tag", tags={}, overwrite=True)
-    assert parquet.read_table(tmp_path / "out").to_pylist() == RECORDS
-
-
 @pytest.mark.parametrize("name", ["csv", "parquet"])
 def test_columns_that_are_there_already(tmp_path, name):
     values = [{**record, "simhash_kind": "x"} for record in RECORDS]
@@ -74,18 +63,6 @@ def test_columns_that_are_there_already(tmp_path, name):
     assert [path.name for path in tmp_path.iterdir()] == [f"in.{name}"]
     assert run(tmp_path, f"in.{name}", action="tag", tags={"kind": "was"}).kept == len(RECORDS)
     run(tmp_path, f"in.{name}", out="dropped", overwrite=True)
-
-
-def test_an_output_that_cannot_be_written_is_not_the_inputs_fault(tmp_path, monkeypatch):
-    parquet.write_table(pa.Table.from_pylist(RECORDS), tmp_path / "in.parquet")
-
-    def full(*_arguments):
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr(parquet.ParquetWriter, "write_table", full)
-    with pytest.raises(OSError, match="No space left on device"):
-        run(tmp_path, "in.parquet")
-    assert not (tmp_path / "out").exists()
 
 
 def test_a_record_and_its_copies_have_one_cluster(tmp_path):

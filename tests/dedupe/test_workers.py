@@ -7,10 +7,9 @@ from contextlib import closing
 
 import pytest
 
-from scrapy_simhash.dedupe.fingerprinting import Fingerprinted, Fingerprinter, Job
+from scrapy_simhash.dedupe.fingerprinting import Fingerprinted, Fingerprinter
 from scrapy_simhash.dedupe.options import DedupeOptions, Fields
 from scrapy_simhash.dedupe.workers import Workers
-from scrapy_simhash.errors import WorkerError
 from scrapy_simhash.evidence import Evidence
 from scrapy_simhash.scheme import Scheme
 
@@ -38,13 +37,6 @@ def fingerprinter(timeout_ms=60_000):
         scheme=Scheme.preset("wide"), max_distance=52, max_bytes=1_000_000, timeout_ms=timeout_ms
     )
     return Fingerprinter(options, Fields(text=("text",), key="url"))
-
-
-def jobs(count, each=5):
-    lines = json_lines(records(count * each)).splitlines(keepends=True)
-    for number in range(count):
-        contents = lines[number * each : (number + 1) * each]
-        yield Job("f", number * each + 1, [*contents, "too_large"])
 
 
 def test_an_answer_has_what_the_judge_needs_and_nothing_else():
@@ -83,23 +75,3 @@ def test_what_an_extractor_raises_and_that_it_exits_are_counted(tmp_path):
     summary = run(tmp_path, "in.jsonl", scheme=Scheme(bits=256, extractor=EXTRACTOR), workers=2)
     assert (summary.kept, summary.skipped["error"]) == (4, 1)
     assert summary.skipped["extraction_error"] == 1
-
-
-@pytest.fixture
-def failing():
-    """Return a function that starts workers which cannot answer a job."""
-    started = []
-
-    def start():
-        started.append(Workers(fingerprinter(), 2))
-        return list(started[-1].fingerprints(jobs(1)))
-
-    yield start
-    for workers in started:
-        workers.close()
-
-
-def test_a_worker_that_dies_at_once(monkeypatch, failing):
-    monkeypatch.setattr("scrapy_simhash.workers.process._BOOTSTRAP", "raise SystemExit(3)")
-    with pytest.raises(WorkerError, match=r"did not start .*--workers 1.*exit code 3"):
-        failing()

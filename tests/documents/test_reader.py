@@ -15,7 +15,6 @@ MORE = (
     "In winter there is one boat a day. It brings bread, letters and whoever wants to come, and "
     "when the wind is from the north it does not sail at all."
 )
-CHINESE = "开往岛上的渡船九点出发。船上可以带自行车、狗和邮件。请在开船前十分钟到达码头。"
 PAGE = (
     "<!DOCTYPE html><html><head><title>Ferries</title></head><body><nav><a href='/'>Home</a></nav>"
     f"<article><p>{TEXT}</p><p>{MORE}</p><p>{MORE[:90]}.</p></article><script>var x = 1;</script></body></html>"

@@ -8,7 +8,7 @@ from urllib.error import HTTPError
 from urllib.request import Request, urlopen
 
 import pytest
-from example.demosite import DemoServer, Page, Site, build_site, score
+from example.demosite import DemoServer, build_site
 from example.demosite.check import broken_rules
 
 PROJECT = Path(__file__).parents[2] / "example_project"
@@ -50,53 +50,6 @@ def test_every_page_is_served_as_built():
                 get(missing)
             caught.value.close()
         assert server.fetched() == [server.url + "news/2001/gone.html"]
-
-
-# Score
-
-A, B, C, X, Y = (f"http://127.0.0.1:8001/{name}" for name in "abcxy")
-MIRRORED = "http://localhost:8002/a"
-
-
-@pytest.fixture
-def small():
-    def page(role, path, family):
-        return Page(role, path, "", "", "en", "article", family)
-
-    pages = [
-        *(page("main", path, "one") for path in ("/a", "/b", "/c")),
-        page("mirror", "/a", "one"),
-        page("main", "/x", "two"),
-        page("main", "/y", "two"),
-        *(page("main", f"/calendar/{n}", "calendar") for n in range(1, 10)),
-    ]
-    return Site(8001, 8002, {(p.role, p.path): p for p in pages}, lambda _path: None)
-
-
-@pytest.mark.parametrize(
-    ("reported", "crawled", "expected"),
-    [
-        (
-            [(B, A), (C, A), (MIRRORED, A)],
-            [A, B, C, MIRRORED, X],
-            ([B, C, MIRRORED], [(B, A), (C, A), (MIRRORED, A)], [], []),
-        ),
-        # The member that was kept need not be the first.
-        ([(A, B)], [A, B, C], ([A, C], [(A, B)], [C], [])),
-        # A report across families is wrong, and not missed.
-        ([(B, X), (Y, A)], [A, B, X, Y], ([B, Y], [], [], [(B, X), (Y, A)])),
-        # Repetitions, and pages that are fetched twice, say nothing.
-        ([(A, A), (B, A), (B, A)], [A, A, B, B], ([B], [(B, A)], [], [])),
-        # Of members that are all reported one cannot be found.
-        ([(A, B), (B, A)], [A, B], ([B], [(B, A)], [], [])),
-        ([(X, A)], [A, X], ([], [], [], [(X, A)])),
-        # A reported page counts as crawled.
-        ([(B, A)], [A], ([B], [(B, A)], [], [])),
-    ],
-)
-def test_a_score(small, reported, crawled, expected):
-    result = score(reported, crawled, small)
-    assert (result.planted, result.found, result.missed, result.wrong) == expected
 
 
 # Crawl

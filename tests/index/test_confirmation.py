@@ -5,15 +5,12 @@ from __future__ import annotations
 from typing import ClassVar
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from scrapy_simhash.confirmation import UNCONFIRMED, Confirmation, name_bytes, site_number
-from scrapy_simhash.evidence import Evidence, same_request
+from scrapy_simhash.evidence import Evidence
 from scrapy_simhash.index import open_index
-from scrapy_simhash.index.base import ACTIONS, Earlier, Entry
+from scrapy_simhash.index.base import ACTIONS
 from scrapy_simhash.index.manifest import Manifest
-from scrapy_simhash.index.rules import Neighbour, classify
 
 from .backends import PLAN, SCHEME, K, seen
 
@@ -227,78 +224,3 @@ def test_who_opens_it_may_ask_for_another_confirmation(kind, tmp_path, asked):
         assert index.confirmation == (made if asked is None else asked)
         with open_index(url) as other:
             assert other.confirmation == made
-
-
-REQUESTS = [b"", b"1" * 8, b"2" * 8]
-
-
-def entries(count):
-    return st.lists(
-        st.builds(
-            Neighbour,
-            distance=st.integers(0, 3),
-            entry=st.builds(
-                lambda number, last, request, gave: Entry(
-                    number, f"{number}", 0, last, 0, 0, -1, Evidence(request=request), gave
-                ),
-                st.integers(1, 50),
-                st.integers(1, 50),
-                st.sampled_from(REQUESTS),
-                st.booleans(),
-            ),
-            similarity=st.none(),
-            against=st.sampled_from(["", "name"]),
-        ),
-        max_size=count,
-        unique_by=lambda one: one.entry.number,
-    )
-
-
-@given(
-    stored=entries(5),
-    pending=entries(3),
-    own=st.none() | st.tuples(st.booleans(), st.integers(1, 50)),
-    began=st.integers(1, 50),
-    request=st.sampled_from(REQUESTS),
-)
-def test_what_is_decided(stored, pending, own, began, request):
-    def counts(entry):
-        return entry.last_sequence >= began
-
-    entry = None if own is None else Entry(1, "own", 0, own[1], 0, 0)
-    page = None if own is None else Neighbour(0, entry, None, "" if own[0] else "content")
-    asked = Evidence(request=request)
-
-    def alike(one):
-        return same_request(asked, one.entry.evidence)
-
-    def is_pending(one):  # not by value: a key may be stored and pending
-        return any(one is other for other in pending)
-
-    result = classify(page, stored, pending, counts, asked)
-    everything = [*stored, *pending]
-    copies = [one for one in everything if one.confirmed and counts(one.entry)]
-    if page is not None and page.confirmed and counts(page.entry):
-        assert result == ("unchanged", None, False, (), Earlier(gave_items=False))
-    elif copies:
-        assert result.kind == "near-duplicate"
-        copies = list(filter(alike, copies)) or copies
-        might = [one for one in copies if is_pending(one) or one.entry.gave_items]
-        assert result.earlier == (alike(copies[0]), bool(might), False)
-        chosen = might or copies
-        assert result.nearest.distance == min(one.distance for one in chosen)
-        assert result.nearest in chosen
-        assert result.provisional == all(is_pending(one) for one in chosen)
-        assert result.outdated == ()
-    else:
-        assert result.kind == (
-            "new" if page is None else "unchanged" if page.confirmed else "changed"
-        )
-        assert {entry.number for entry in result.outdated} == {
-            one.entry.number for one in everything if one.confirmed and alike(one)
-        }
-        similar = [one for one in everything if counts(one.entry)]
-        if result.kind != "unchanged" and similar:
-            assert result.nearest.distance == min(one.distance for one in similar)
-        else:
-            assert result.nearest is None

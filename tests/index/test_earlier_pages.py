@@ -21,12 +21,6 @@ def store(index, key, evidence, distance=0, **how):
     index.confirm(observation, **how)
 
 
-def test_a_copy_of_a_page_that_gave_items(index):
-    store(index, "old", ONE)
-    seen = index.observe("copy", A, ONE)
-    assert (seen.kind, seen.earlier) == ("near-duplicate", Earlier())
-
-
 def test_a_copy_of_a_page_that_gave_none(index):
     store(index, "old", ONE, gave_items=False)
     assert index.observe("copy", A, ONE).earlier == Earlier(gave_items=False)

@@ -13,7 +13,6 @@ import pytest
 from scrapy_simhash import Scheme, open_index
 from scrapy_simhash.errors import (
     IndexClosed,
-    IndexCorrupt,
     IndexForeign,
     IndexLocked,
     IndexMismatch,
@@ -95,16 +94,6 @@ def test_other_urls_are_refused(other, use):
         use(other)
 
 
-def test_a_directory_needs_no_url(url, directory):
-    with open_index(url) as index:
-        index.confirm(index.observe("a", 1))
-    for location in (directory, str(directory)):
-        with open_index(location) as index:
-            assert len(index) == 1
-    assert reset_index(directory)
-    assert not reset_index(str(directory))
-
-
 @pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="no list of open files")
 def test_a_closed_index_leaves_no_file_open(url, directory):
     """Also while something refers to it, as a crawler does that waits for the garbage collector."""
@@ -172,13 +161,6 @@ def test_given_tables_may_find_less_than_95_percent_with_a_warning(url, caplog, 
         with open_index(url, max_distance=K + 1) as index:
             assert index.max_distance == K + 1
         assert caplog.records == []
-
-
-def test_an_index_is_opened_again_with_what_it_was_made_with(url, made):
-    with open_index(url) as index:
-        assert (index.scheme, index.plan, index.max_distance) == (SCHEME, PLAN, K)
-        assert index.location == str(made)
-        assert len(index) == 1
 
 
 @pytest.mark.parametrize("recorded", ["0.0.1", None], ids=["older", "none"])
@@ -341,14 +323,5 @@ def test_reset_leaves_files_among_those_of_the_database(url, made, kind):
     assert "notes.txt" in str(caught.value)
     assert files(made) == before
     (made / kind / "notes.txt").unlink()
-    assert reset_index(url) is True
-    assert files(made) == {}
-
-
-@pytest.mark.parametrize("damage", ["", "{", '{"format": "scrapy-simhash index"}'])
-def test_reset_deletes_an_index_whose_manifest_is_damaged(url, made, damage):
-    (made / "manifest.json").write_text(damage)
-    with pytest.raises(IndexCorrupt, match="SIMHASH_RESET"):
-        open_index(url)
     assert reset_index(url) is True
     assert files(made) == {}

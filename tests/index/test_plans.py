@@ -9,7 +9,6 @@ import pytest
 from scrapy_simhash.errors import PlanError
 from scrapy_simhash.index import TablePlan, choose_plan
 from scrapy_simhash.index.cost import PROBING
-from scrapy_simhash.index.probing import Prober
 from scrapy_simhash.scheme import PRESETS
 
 from .probing_model import typical_recall
@@ -96,26 +95,3 @@ def test_probed_plans_find_as_many_real_near_duplicates_as_their_table_says(bits
     for width, tables, probes in fitting:
         plan = TablePlan(bits, tables, prefix_bits=width, probes=probes)
         assert typical_recall(plan, farthest) >= plan.recall(farthest) == 0.985
-
-
-def asked(plan, fingerprint, certainty=b""):
-    probes, _ = Prober(plan).probes([(fingerprint, certainty)])
-    return list(zip(probes.tables.tolist(), probes.prefixes.tolist(), strict=True))
-
-
-def test_the_example_of_the_module():
-    plan = TablePlan(8, 1, prefix_bits=4, probes=4)
-    certainty = bytes([9, 200, 3, 90, 0, 0, 0, 0])
-    found = asked(plan, 0b1011_0000, certainty)
-    assert sorted(found) == [(0, 0b0001), (0, 0b0011), (0, 0b1001), (0, 0b1011)]
-
-
-@pytest.mark.parametrize("pages", [10**4, 10**6, 10**7, 10**9])
-def test_the_default_is_probed_and_finds_enough(pages):
-    wide = PRESETS["wide"]
-    plan = choose_plan(wide.scheme.bits, wide.max_distance, pages)
-    assert plan.probes
-    assert plan.recall(wide.max_distance) == 0.985
-    with pytest.raises(PlanError):
-        plan.expected_recall(plan.guaranteed_distance + 1)
-    assert len(plan.tables) <= 12

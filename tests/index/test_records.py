@@ -3,7 +3,6 @@
 from dataclasses import replace
 from typing import get_args
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -114,18 +113,3 @@ def test_log_lines_come_back_as_they_were(case):
     width, line = case
     value = records.encode_near_duplicate(line, width)
     assert records.decode_near_duplicate(line.sequence, value, width) == line
-
-
-@given(entries(), lines(), st.data())
-def test_values_that_are_cut_short_are_refused(entry_case, line_case, data):
-    width, entry = entry_case
-    shortest = len(records.encode_entry(entry, width)) - len(records.encode_key(entry.key))
-    cut_entry = records.encode_entry(entry, width)[: data.draw(st.integers(0, shortest))]
-    for ordinal, name in ((1, "entry 1"), (-1, "its value")):
-        with pytest.raises(ValueError, match=f"^{name} is cut short: it has .* bytes"):
-            records.decode_entry(ordinal, cut_entry, width)
-    width, line = line_case
-    value = records.encode_near_duplicate(line, width)
-    with pytest.raises(ValueError, match="cut short"):
-        cut = data.draw(st.integers(0, len(value) - len(records.encode_key(line.key))))
-        records.decode_near_duplicate(1, value[:cut], width)

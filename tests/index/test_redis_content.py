@@ -66,23 +66,6 @@ def problems(index):
     return list(index._store.problems(lambda: None))
 
 
-def test_all_entries_are_read(redis_backend, address):
-    rng = random.Random(1)
-    with redis_backend.open(incremental=True) as index:
-        for number in range(120):
-            index.confirm(index.observe(f"page {number}", rng.randrange(1 << 16)))
-        held = list(index._store.entries())
-        assert len(held) == len(index) > 20
-        assert all(index.entry(entry.key) == entry for entry in held)
-        assert {line.representative for line in index.near_duplicates()} <= {
-            one.key for one in held
-        }
-        pending = index.observe("pending", A)
-        assert index._store.pending_pages() == (pending.kind == "new")
-    report = check(address)
-    assert (report.problems, report.entries) == ([], len(held))
-
-
 def test_pages_that_were_not_seen_since_expire(redis_backend, address):
     early, late = lambda: 1000, lambda: 2000
     with redis_backend.open(incremental=True) as index:

@@ -72,23 +72,6 @@ def client_of(backend, redis):
     return redis.Redis.from_url(backend.server.url)
 
 
-def test_all_keys_have_the_name_and_no_others_are_touched(redis_backend, redis):
-    client = client_of(redis_backend, redis)
-    theirs = {f"test {kind}".encode(): b"theirs" for kind in ("one", "other:simhash")}
-    for key, value in theirs.items():
-        client.set(key, value)
-    before = set(client.scan_iter())
-    with redis_backend.open(crawl="x") as index:
-        for number, fingerprint in enumerate((A, B, flip(A, 0), D)):
-            index.confirm(index.observe(f"page {number}", fingerprint))
-        index.discard(index.observe("failed", C))
-    ours = set(client.scan_iter()) - before
-    assert ours
-    assert all(key.startswith(f"{redis_backend.name}:".encode()) for key in ours)
-    assert {key: client.get(key) for key in theirs} == theirs
-    disconnect(client)
-
-
 @pytest.mark.parametrize("content", ["{", "[]", '{"format": "other"}', "null", "7"])
 def test_a_foreign_manifest_is_refused_and_left_alone(redis_backend, redis, content):
     redis_backend.open().close()

@@ -59,13 +59,6 @@ def test_what_was_seen_under_the_same_key_counts_whatever_the_scope(index):
     assert seen(index.observe("x/1", B, **nowhere)) == ("changed", None, 8)
 
 
-def test_a_page_that_became_like_one_out_of_scope_is_changed(index):
-    crawl(index, ("x/1", A), ("y/1", B))
-    assert seen(index.observe("x/1", flip(B, 0))) == ("near-duplicate", "y/1", 1)
-    assert crawl(index, ("x/1", flip(B, 0))) == ["changed"]
-    assert found(index.query(B)) == [("y/1", B, 0), ("x/1", flip(B, 0), 1)]
-
-
 @pytest.mark.parametrize("handles", [1, 2])
 def test_a_new_page_takes_the_place_of_unmet_entries_in_scope_alone(backend, handles):
     with backend.open(max_distance=0) as index:

@@ -6,7 +6,6 @@ import pytest
 
 from scrapy_simhash import Scheme
 from scrapy_simhash.errors import StorageError
-from scrapy_simhash.index import store as store_module
 from scrapy_simhash.index.base import Entry, NearDuplicate
 from scrapy_simhash.index.manifest import Manifest
 from scrapy_simhash.index.memory import MemoryDatabase
@@ -77,27 +76,6 @@ def contents(store):
     return {key: one.fingerprint for key, one in found.items()}
 
 
-@pytest.fixture
-def clock(monkeypatch):
-    """Seconds on a clock that stands still."""
-    now_s = [100.0]
-    monkeypatch.setattr(store_module.time, "monotonic", lambda: now_s[0])
-    return now_s
-
-
-def test_what_was_not_synced_is_synced_at_close_though_a_synced_write_failed(database, clock):
-    store = made(database)
-    store.write_lines([line(1)])
-    assert database.writes[-1][2] is False
-    clock[0] += 10
-    database.fails = True
-    with pytest.raises(StorageError):
-        store.write_lines([line(2)])
-    database.fails = False
-    store.close()
-    assert database.synced_writes == len(database.writes)
-
-
 def test_a_sync_during_a_write_does_not_count_that_write_as_synced():
     """`sync` is called by another thread."""
     syncs = []
@@ -135,21 +113,6 @@ def test_an_entry_that_was_written_when_an_error_came_is_found_and_counted(datab
     put(store, 2, "later", B)
     store.close()
     assert contents(made(Recording(database.content))) == {"half": A, "later": B}
-
-
-def test_a_sync_that_fails_leaves_it_to_the_next_write(database, clock):
-    store = made(database)
-    put(store, 1, "a", A)
-
-    def fail():
-        raise StorageError("here", "the disk is gone")
-
-    database.sync = fail
-    clock[0] += 2
-    with pytest.raises(StorageError):
-        store.sync()
-    put(store, 2, "b", FAR[1])
-    assert [sync for _, _, sync in database.writes][-2:] == [False, True]
 
 
 @pytest.fixture

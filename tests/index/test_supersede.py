@@ -133,13 +133,6 @@ class TestProvisional:
         assert not index.observe("copy", NEAR).provisional
         assert not index.observe("another", flip(A, *range(K))).provisional
 
-    def test_another_stored_page_within_k_is_enough(self, stored):
-        stored.observe("pending", flip(A, 0, 1, 2, 3))
-        both = stored.observe("copy", flip(A, 0, 1, 2))
-        assert (both.representative, both.distance, both.provisional) == ("pending", 1, False)
-        alone = stored.observe("copy", flip(A, 0, 1, 2, 3))
-        assert (alone.representative, alone.provisional) == ("pending", True)
-
     def test_pages_of_earlier_crawls_stand_for_none_until_they_are_met(self, backend):
         with backend.open() as index:
             index.confirm(index.observe("old", A))
@@ -150,9 +143,3 @@ class TestProvisional:
             assert not index.observe("copy", NEAR).provisional
         with backend.open(incremental=True) as index:
             assert not index.observe("copy", NEAR).provisional
-
-    def test_pages_out_of_scope_stand_for_none(self, stored):
-        stored.observe("in scope", A, in_scope=lambda key: key != "old")
-        among = {"in_scope": lambda key: key == "in scope"}
-        assert stored.observe("copy", A, **among).provisional
-        assert not stored.observe("copy", A).provisional

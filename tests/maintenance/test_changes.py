@@ -100,13 +100,6 @@ def test_new_changed_and_gone(played):
     assert played.since(2) == {(OTHER, "new", 2), (B, "changed", 2)}
 
 
-def test_the_same_without_incremental(played):
-    played.crawl(1, {A: "a", B: "b", C: "c"}, incremental=False)
-    played.crawl(2, {A: "a", B: "d"}, incremental=False)
-    played.crawl(3, {A: "a", B: "d"}, incremental=False)
-    assert played.since(2) == {(B, "changed", 2), (C, "gone", 2)}
-
-
 def test_a_page_that_has_become_a_copy_has_changed(played):
     played.crawl(1, {A: "a", B: "b", C: "c"})
     played.crawl(2, {A: "a", B: "a", C: "c"})

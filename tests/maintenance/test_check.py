@@ -6,9 +6,8 @@ from contextlib import suppress
 import pytest
 
 from scrapy_simhash.errors import IndexCorrupt, IndexLocked, IndexMismatch, StorageError
-from scrapy_simhash.index import open_index, records, reset_index
-from scrapy_simhash.maintenance.check import MAX_PROBLEMS, RepairReport, check, repair
-from scrapy_simhash.maintenance.remove import remove
+from scrapy_simhash.index import open_index, records
+from scrapy_simhash.maintenance.check import RepairReport, check, repair
 from tests.index.backends import BITS, PLAN, checked_entries, files, make_backend, rows
 from tests.index.child import PLAN as WIDE_PLAN
 from tests.index.processes import children
@@ -123,17 +122,6 @@ def test_a_sound_index_is_counted_and_stays_as_it_is(kind, sound):
     assert not [path for path in sound.iterdir() if path.name.endswith("-damaged")]
 
 
-def test_of_very_many_problems_the_first_hundred_are_named(sound):
-    change_rows(sound, {b"X%d" % number: b"" for number in range(MAX_PROBLEMS + 20)})
-    assert len(check(sound).problems) == MAX_PROBLEMS
-
-
-def test_an_emptied_index_is_sound(sound):
-    remove(sound, PAGES_OF_SOUND)
-    report = check(sound)
-    assert (report.entries, report.problems) == (0, [])
-
-
 @pytest.mark.parametrize("older", ["before", "after"])
 def test_an_old_entry_of_a_page_that_has_another_is_dropped(sound, older):
     """As a database's own repair may bring back what was deleted."""
@@ -163,16 +151,6 @@ def test_a_damaged_table_file_is_set_aside_and_not_deleted(kind, sound):
     table.write_bytes(data)
     assert repair(sound).salvaged
     assert bytes(data) in files(sound / f"{kind}-damaged").values()
-
-
-def test_an_index_that_was_repaired_can_be_deleted(kind, sound):
-    largest(sound, "*.ldb" if kind == "leveldb" else "*.sst").write_bytes(b"")
-    assert repair(sound).salvaged
-    assert reset_index(f"{kind}:{sound}")
-    with make_backend(kind, sound).open() as index:
-        assert len(index) == 0
-        index.confirm(index.observe("a", 1))
-    assert set(checked_entries(sound, PLAN)) == {"a"}
 
 
 @pytest.mark.parametrize(
@@ -246,14 +224,6 @@ def test_after_a_repair_the_youngest_version_of_an_entry_counts(kind, tmp_path):
     with make_backend(kind, last).open() as index:
         store = index._store
         assert {key: store.entry(key).last_sequence for key in pages} == before
-
-
-def test_a_database_that_was_never_made_is_repaired_to_an_empty_one(kind, sound):
-    shutil.rmtree(sound / kind)
-    assert repair(sound).entries == 0
-    assert check(sound).problems == []
-    with make_backend(kind, sound).open() as index:
-        assert len(index) == 0
 
 
 @pytest.mark.parametrize(

@@ -60,11 +60,6 @@ def test_those_of_a_superseded_representative_belong_to_its_successor():
     assert shape(found) == [("new", ["one", "old"])]
 
 
-def test_a_chain_is_one_cluster():
-    lines = [line("b", "a", 1), line("c", "b", 2), line("d", "c", 3)]
-    assert shape(duplication(Source([entry("a", 0)], lines))) == [("a", ["b", "c", "d"])]
-
-
 @given(
     st.lists(st.tuples(st.sampled_from("abcdef"), st.sampled_from("abcdef"))),
     st.dictionaries(st.sampled_from("abcdef"), st.integers(0, 20)),

@@ -71,13 +71,6 @@ def test_it_is_what_a_crawl_would_leave(tmp_path, before, after):
         assert index.query(preset.scheme.fingerprint(text))[0].key == key
 
 
-def test_pages_of_several_crawls(tmp_path):
-    one = crawl(tmp_path / "one", "wide", times=2)
-    entries = len(content(one)[0])
-    found = reindex(one, PRESETS["classic"].scheme, 3)
-    assert len({key for key, _ in content(one)[0]}) == found.entries >= entries
-
-
 def test_pages_without_a_text_are_an_error_or_left_out(tmp_path):
     one = crawl(tmp_path / "one", "wide", keep=lambda key: not key.endswith("7"))
     before = content(one)
@@ -88,13 +81,6 @@ def test_pages_without_a_text_are_an_error_or_left_out(tmp_path):
     found = reindex(one, scheme, 3, drop_without_text=True)
     assert found.without_text > 0
     assert not any(key.endswith("7") for key, _ in content(one)[0])
-
-
-def test_texts_that_are_too_short_are_left_out(tmp_path):
-    one = crawl(tmp_path / "one", "wide")
-    found = reindex(one, PRESETS["classic"].scheme, 3, min_tokens=1000)
-    assert found.too_short > 30
-    assert found.entries == 0
 
 
 def test_without_texts_it_cannot_be(tmp_path):

@@ -32,7 +32,7 @@ from tests.index.backends import (
     rows,
     small_tables,
 )
-from tests.index.raw import change_rows, crashed
+from tests.index.raw import change_rows
 
 # Near each other, so that much is a near-duplicate of something.
 FINGERPRINTS = st.integers(0, 15).map(lambda low: low | low << 8) | st.integers(0, (1 << BITS) - 1)
@@ -233,16 +233,6 @@ def test_numbers_are_never_given_twice(index):
     assert content(index) == ([], [])
     with index.open() as opened:
         assert opened.observe("later", 0x0F0F).sequence >= before
-
-
-def test_the_last_entry_of_a_crash_counts(index, kind, tmp_path):
-    with index.open() as opened:
-        opened.confirm(opened.observe("last", 0x0FF0))
-        copy = make_backend(kind, crashed(opened, tmp_path / "crashed"))
-    rewrite(copy.directory)
-    assert ("last", 0x0FF0) in content(copy)[0]
-    with copy.open() as opened:
-        assert opened.observe("later", 0xAAAA).sequence > 5
 
 
 def test_another_distance_with_its_tables(index):

@@ -4,7 +4,6 @@ import shutil
 
 import pytest
 
-from scrapy_simhash.documents.files import replaced
 from scrapy_simhash.errors import StorageError
 from scrapy_simhash.index import open_index
 from scrapy_simhash.index.base import NearDuplicate, PageToObserve
@@ -18,7 +17,6 @@ from scrapy_simhash.maintenance.remove import expire, remove
 from scrapy_simhash.maintenance.rewriting import making, rewriting
 from scrapy_simhash.scheme import PRESETS
 from tests.index.backends import INSTALLED_KINDS, make_backend
-from tests.index.raw import change_rows
 
 from .test_rewriting import content, made, rewrite
 
@@ -98,30 +96,6 @@ def test_the_texts_of_removed_pages_are_deleted(tmp_path):
         assert list(opened.texts.keys()) == [HOSTS[1][0]]
 
 
-def test_an_interrupted_merge_leaves_the_texts(tmp_path, monkeypatch):
-    one = wide(tmp_path / "one", HOSTS[0][0])
-    other = wide(tmp_path / "other", HOSTS[0][0])
-    with open_index(other) as index:
-        index.texts.keep(HOSTS[0][0], KeptText("", "theirs"))
-
-    def interrupted(*_):
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(Manifest, "replace", interrupted)
-    with pytest.raises(KeyboardInterrupt):
-        merge(one, other)
-    with open_index(one) as index:
-        assert index.texts.get(HOSTS[0][0]).text != "theirs"
-
-
-def test_a_text_that_is_damaged_is_kept_anew(tmp_path):
-    index = made(tmp_path, HOSTS)
-    change_rows(tmp_path, {b"Xa": b"rubbish"})
-    with index.open() as opened:
-        assert opened.texts.keep("a", KeptText("", "whole"))
-        assert opened.texts.get("a").text == "whole"
-
-
 @pytest.mark.parametrize(
     "use", [rebuild, lambda path: expire(path, 0), lambda path: list(entry_records(path))]
 )
@@ -147,14 +121,3 @@ def test_an_import_that_was_killed_is_begun_again(tmp_path):
     assert content(make_backend(KIND, left))[0] == [("a", 0x00FF)]
     with pytest.raises(StorageError, match="not empty"):
         import_entries(left, manifest, records_)
-
-
-def test_a_link_leads_to_the_file_and_rights_stay(tmp_path):
-    (tmp_path / "real").write_text("before")
-    (tmp_path / "real").chmod(0o640)
-    (tmp_path / "link").symlink_to("real")
-    with replaced(tmp_path / "link") as temporary:
-        temporary.write_text("after")
-    assert (tmp_path / "link").is_symlink()
-    assert (tmp_path / "real").read_text() == "after"
-    assert (tmp_path / "real").stat().st_mode & 0o777 == 0o640

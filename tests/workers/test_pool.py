@@ -11,11 +11,10 @@ import pytest
 from scrapy_simhash import Detector, Scheme
 from scrapy_simhash.detector import PageFingerprint
 from scrapy_simhash.errors import WorkerError
-from scrapy_simhash.workers import pool as pool_module
 from scrapy_simhash.workers.process import WorkerProcess
 from tests.crawl.worker_extractors import GO, page_with
 from tests.samples import CHINESE, ENGLISH, article_page
-from tests.workers.driving import SCHEME, fingerprint_of, scheme_of
+from tests.workers.driving import SCHEME, fingerprint_of
 from tests.workers.watching import (
     arrived,
     children_of,
@@ -221,17 +220,6 @@ def test_an_extractor_that_wants_out_keeps_its_worker(start_pool, order, error):
     assert pool.replaced == 0
 
 
-@pytest.mark.parametrize("answer", [b"\0" * 7 + b"\1R", b"\0" * 7 + b"\1X", b"\0" * 8])
-def test_an_answer_that_nobody_asked_for_ends_the_worker(start_pool, answer):
-    """An extractor wrote to the socket."""
-    pool = start_pool().until_ready()
-    [worker] = pool.pids
-    writing = pool.ask(f"write {answer.hex()}")
-    pool.until(writing.done)
-    pool.until(lambda: pool.pids != [worker])
-    assert pool.answer(number=1).fingerprint == fingerprint_of(1)
-
-
 def test_workers_that_cannot_start_are_not_tried_for_each_page(start_pool, starts):
     pool = start_pool(scheme=replace(SCHEME, extractor="__main__.text_of"))
     errors = [pool.error(pool.ask(number=number)) for number in range(300)]
@@ -243,18 +231,6 @@ def test_workers_that_cannot_start_are_not_tried_for_each_page(start_pool, start
     assert len(starts) <= 3
     assert pool.pids == []
     assert all(map(is_gone, starts))
-
-
-def test_workers_are_tried_again_after_a_pause(start_pool, tmp_path, monkeypatch, starts):
-    monkeypatch.setattr(pool_module, "_PAUSE_S", 0.05)
-    monkeypatch.syspath_prepend(tmp_path)
-    scheme = scheme_of(tmp_path, "later", "raise ImportError('not yet')")
-    pool = start_pool(scheme=scheme)
-    assert "not yet" in str(pool.error(pool.ask()))
-    scheme_of(tmp_path, "later", "from tests.crawl.worker_extractors import obedient as extract")
-    pool.until(lambda: pool.error(pool.ask()) is None)
-    assert len(starts) > 1
-    assert pool.replaced == 0
 
 
 @pytest.mark.thorough

@@ -2,7 +2,6 @@
 
 import gzip
 import json
-import os
 import re
 import subprocess
 import sys
@@ -38,14 +37,6 @@ def test_what_holds_no_text(filled, folder, run, content):
     assert re.fullmatch(r"error: bad\.txt: .*\n", ran.err)
 
 
-def test_one_character(filled, folder, run):
-    name = written(folder, "x")
-    ran = run("passages", "check", name)
-    assert ran.code == 0
-    assert "1 too short to look up" in ran.out
-    assert "added      1 document with 0 passages" in run("passages", "add", name).out
-
-
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
@@ -79,36 +70,6 @@ def test_errors_are_one_line_that_says_what_to_do(filled, folder, run, arguments
     assert (ran.code, ran.out) == (1, "")
     assert re.fullmatch(r"error: .*\n", ran.err)
     assert told in ran.err
-
-
-@pytest.mark.parametrize(
-    "arguments",
-    [
-        [],
-        ["nonsense"],
-        ["passages"],
-        ["passages", "check"],
-        ["passages", "add"],
-        ["passages", "check", "--nope", "letter.txt"],
-    ],
-)
-def test_wrong_usage(run, folder, arguments):
-    written(folder, FERRY)
-    ran = run(*arguments)
-    assert (ran.code, ran.out) == (2, "")
-    assert "usage: python -m scrapy_simhash" in ran.err
-    assert sorted(path.name for path in folder.iterdir()) == ["letter.txt"]
-
-
-def test_unwritable_place_of_the_index(run, folder):
-    name = written(folder, FERRY)
-    (folder / "readonly").mkdir(mode=0o500)
-    if os.geteuid() == 0:
-        ran = run("passages", "add", "--index", "/proc/none", name)
-    else:
-        ran = run("passages", "add", "--index", "readonly/i", name)
-    assert ran.code == 1
-    assert "cannot be created" in ran.err
 
 
 def test_an_index_that_another_process_holds(filled, folder, run):

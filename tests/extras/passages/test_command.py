@@ -42,16 +42,6 @@ def test_add_says_what_it_did(filled, folder, run):
     assert ran.err == "skipped docs/bad.txt: binary\n"
 
 
-def test_add_as_json(filled, run):
-    ran = run("passages", "add", "--json", "docs")
-    values = json.loads(ran.out)
-    assert values.pop("index").endswith("simhash-passages")
-    assert values == {
-        "new": 0, "replaced": 0, "unchanged": 3, "passages": 0, "skipped": {},
-        "index_documents": 4, "index_passages": 6,
-    }  # fmt: skip
-
-
 def test_a_check_shows_share_sources_and_passages(filled, folder, run):
     two = FERRY.split(". ")[0] + ". "
     name = written(folder, f"{two}{NEW} {NOTICE} Yes.\n{CHINESE.replace('在', '于')}")
@@ -71,14 +61,6 @@ def test_a_check_shows_share_sources_and_passages(filled, folder, run):
         re.fullmatch(r"   9\d %  https://boats.example/, characters 0 to 37", at) for at in lines
     )
     assert NEW not in ran.out
-
-
-def test_a_check_that_finds_nothing(filled, folder, run):
-    ran = run("passages", "check", written(folder, NEW))
-    assert ran.code == 0
-    assert ran.out == (
-        "letter.txt: 0.0 % of it appears elsewhere\n  0 of 1 passages appear elsewhere\n"
-    )
 
 
 @pytest.mark.parametrize(
@@ -148,17 +130,3 @@ def test_control_characters_are_escaped(run, folder):
         assert not set(ran.out + ran.err) & set("\x1b\x9b\u202e")
     ran = run("passages", "check", "none\x1b[2J")
     assert (ran.code, "\x1b" in ran.err) == (1, False)
-
-
-@pytest.mark.parametrize(
-    "arguments", [[], ["passages"], ["passages", "add"], ["passages", "check"]]
-)
-def test_every_help_explains(run, arguments):
-    ran = run(*arguments, "--help")
-    assert ran.code == 0
-    assert "usage: python -m scrapy_simhash" in ran.out
-    if arguments:
-        assert "\n  python -m scrapy_simhash passages " in ran.out
-        assert "{program}" not in ran.out
-    # No line of ours is cut or wrapped at odd places.
-    assert max(map(len, ran.out.splitlines())) <= 100

@@ -4,11 +4,9 @@ import fcntl
 import json
 import os
 import pty
-import resource
 import runpy
 import signal
 import struct
-import subprocess
 import sys
 import termios
 import time
@@ -17,7 +15,7 @@ import pytest
 
 from scrapy_simhash.extras.passages.index import open_passages
 from tests.commands.conftest import DEADLINE_S, MODULE, finish, start
-from tests.commands.samples import FERRY, written
+from tests.commands.samples import written
 
 BOATS = 1500
 
@@ -72,62 +70,6 @@ def test_ctrl_c_keeps_what_was_added(folder, many, run):
     assert values["index_documents"] == BOATS
 
 
-@pytest.mark.thorough
-@pytest.mark.parametrize(
-    ("redirected", "expected"),
-    [
-        (">&-", (0, "")),
-        ("<&-", (0, "")),
-        ("2>&-", (0, "")),
-        (
-            ">/dev/full",
-            (1, "error: the output cannot be read or written: No space left on device\n"),
-        ),
-    ],
-)
-def test_streams_that_are_closed_or_full(run_process, run, folder, redirected, expected):
-    assert run("passages", "add", written(folder, FERRY)).code == 0
-    name = written(folder, FERRY, "copy.txt")
-    command = f'exec "$@" {redirected}'
-    ran = run_process("sh", "-c", command, "sh", *MODULE, "passages", "check", name)
-    assert (ran.code, ran.err) == expected
-
-
-@pytest.mark.parametrize("unbuffered", ["", "1"])
-def test_a_disk_that_is_full_three_bytes_before_the_end(folder, unbuffered):
-    command = [*MODULE, "--help"]
-    whole = subprocess.run(command, capture_output=True, check=True).stdout
-
-    def limit():
-        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)  # writes are cut short, and then fail
-        resource.setrlimit(resource.RLIMIT_FSIZE, (len(whole) - 3, len(whole) - 3))
-
-    with (folder / "out").open("wb") as out:
-        ran = subprocess.run(
-            command,
-            stdout=out,
-            stderr=subprocess.PIPE,
-            env={**os.environ, "PYTHONUNBUFFERED": unbuffered},
-            restore_signals=False,
-            preexec_fn=limit,
-            check=False,
-        )
-    assert ran.stderr == b"error: the output cannot be read or written: File too large\n"
-    assert ran.returncode == 1
-    assert (folder / "out").read_bytes() == whole[:-3]
-
-
-@pytest.mark.thorough
-def test_an_output_that_lacks_characters(run_process, run, folder, monkeypatch):
-    text = "Die Fähre fährt um neun Uhr über den See."
-    assert run("passages", "add", written(folder, text)).code == 0
-    name = written(folder, text, "copy.txt")
-    monkeypatch.setenv("PYTHONIOENCODING", "ascii")
-    ran = run_process(*MODULE, "passages", "check", name)
-    assert (ran.code, ran.err) == (0, "")
-    assert "F\\xe4hre" in ran.out
-
-
 def test_a_bar_is_for_terminals(folder, many):
     ours, theirs = pty.openpty()
     # Of a terminal without a width, nothing would be seen.
@@ -154,12 +96,3 @@ def test_a_process_that_is_killed_leaves_an_index_that_opens(folder, many):
     assert finish(process).code == -signal.SIGKILL
     with open_passages("i", create=False) as index:
         assert 0 < index.documents < BOATS
-
-
-def test_a_pipe_can_be_added(folder, run):
-    ours, theirs = os.pipe()
-    with subprocess.Popen(["echo", FERRY], stdout=theirs):
-        os.close(theirs)
-        ran = run("passages", "add", f"/dev/fd/{ours}")
-    os.close(ours)
-    assert "added      1 document" in ran.out

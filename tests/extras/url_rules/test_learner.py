@@ -138,12 +138,6 @@ def test_a_default_value_is_learned_where_others_matter():
     assert (("default", "page", "2"),) not in rules
 
 
-def test_a_rule_for_one_value_is_not_learned_where_one_for_any_holds():
-    crawl = Crawl(lambda url: url.partition("?")[0])
-    crawl.ask(*(f"/a/{n}{end}" for n in range(60) for end in ("", "?ref=home")))
-    assert [*crawl.rules.site("example.com").rules] == [(("drop", "ref"),)]
-
-
 def test_a_value_that_was_not_seen_yet_is_tested():
     def content_of(url):
         return url if url.endswith("comments") else url.partition("?")[0]
@@ -184,19 +178,6 @@ def test_rules_are_bounded():
     for number in range(3 * MAX_RULES):
         crawl.ask(*(f"/p/{n}?x{number}={v}" for n in range(3) for v in "ab"))
     assert len(crawl.rules.site("example.com").rules) <= MAX_RULES
-
-
-def learned(sids):
-    crawl = Crawl(without_sid)
-    crawl.ask(*topics(0, 30, *sids))
-    return crawl.rules
-
-
-def test_rules_survive_being_stored():
-    site = learned("ab").site("example.com")
-    again = decode_rules(encode_rules(site.rules))
-    assert again == site.rules
-    assert UrlRules(lambda _name: again).site("example.com").rules == again
 
 
 @pytest.mark.parametrize(
