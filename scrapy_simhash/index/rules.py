@@ -50,7 +50,7 @@ class Text(Protocol):
 
 
 class Neighbour(NamedTuple):
-    """An entry compared with a page: within k bits of it, or under its key (`Rules.own`).
+    """An entry compared with a page: within k bits of it, or under its key (`CrawlRules.last`).
 
     :param similarity: estimated resemblance, from 0 to 1; None if unknown.
     :param against: the rule that says that the page is no copy of the entry (under one key: has
@@ -75,7 +75,8 @@ class Classification(NamedTuple):
         eligible entry, which is only similar; None without one, and for an unchanged page.
     :param provisional: for a near-duplicate: all entries that might stand for it are pending.
     :param earlier: for a near-duplicate or unchanged page, what its copies have done already.
-    :param outdated: entries that the page replaces when it is stored, see `outdated_entries`.
+    :param outdated: entries of earlier crawls that the page replaces when it is stored: those that
+        it is a copy of, and whose callbacks were called with the same arguments.
     """
 
     kind: ObservationKind
@@ -116,24 +117,6 @@ class Rules:
         neighbours.sort(key=_by_distance_and_age)
         return neighbours
 
-    def own(
-        self, fingerprint: int, evidence: Evidence, entry: Entry, *, crawl_start: int
-    ) -> Neighbour:
-        """Compare a page with the last seen entry of its key, stored or pending.
-
-        An entry that this crawl has seen has the same text if it resembles the page. One of an
-        earlier crawl has it only if the page is unchanged (`Confirmation.compare_versions`).
-
-        :param crawl_start: first sequence number of this crawl.
-        """
-        distance = hamming_distance(entry.fingerprint, fingerprint)
-        is_earlier = entry.last_sequence < crawl_start
-        compare = self.confirmation.compare_versions if is_earlier else self._without_names.compare
-        similarity, against = compare(evidence, entry.evidence)
-        if distance > self.max_distance:
-            return Neighbour(distance, entry, similarity, "distance")
-        return Neighbour(distance, entry, similarity, against)
-
     def same_text(self, one: Text, other: Text) -> bool:
         """Return True if two pages that one crawl saw under one key have the same text."""
         return self._confirms(self._without_names, one, other)
@@ -149,22 +132,10 @@ class Rules:
 
     def copy_of(self, entry: Entry, other: Entry) -> Neighbour | None:
         """Return `other` as a neighbour of `entry`; None if it is not a confirmed copy."""
-        distance = hamming_distance(entry.fingerprint, other.fingerprint)
-        if distance > self.max_distance:
+        if not self.is_copy(entry, other):
             return None
-        [neighbour] = self.neighbours(entry.evidence, [(distance, other)])
-        return neighbour if neighbour.confirmed else None
-
-
-class Judged(NamedTuple):
-    """The result of `CrawlRules.judge`.
-
-    :param entry: the entry to make pending, or None.
-    """
-
-    result: Classification
-    observation: Observation
-    entry: Entry | None
+        distance = hamming_distance(entry.fingerprint, other.fingerprint)
+        return self.neighbours(entry.evidence, [(distance, other)])[0]
 
 
 @dataclass(frozen=True)
@@ -190,10 +161,20 @@ class CrawlRules(Rules):
         return mark if self.confirmation.same_name else without_name(mark)
 
     def last(self, page: Text, entry: Entry | None) -> Neighbour | None:
-        """Compare a page with the last seen entry of its key, if there is one; see `own`."""
+        """Compare a page with the last seen entry of its key, stored or pending, if there is one.
+
+        An entry that this crawl has seen has the same text if it resembles the page. One of an
+        earlier crawl has it only if the page is unchanged (`Confirmation.compare_versions`).
+        """
         if entry is None:
             return None
-        return self.own(page.fingerprint, page.evidence, entry, crawl_start=self.crawl_start)
+        distance = hamming_distance(entry.fingerprint, page.fingerprint)
+        is_earlier = entry.last_sequence < self.crawl_start
+        compare = self.confirmation.compare_versions if is_earlier else self._without_names.compare
+        similarity, against = compare(page.evidence, entry.evidence)
+        if distance > self.max_distance:
+            against = "distance"
+        return Neighbour(distance, entry, similarity, against)
 
     def is_settled(self, own: Neighbour | None) -> bool:
         """Return True if a page is unchanged whatever is near it, by the result of `last`."""
@@ -206,8 +187,8 @@ class CrawlRules(Rules):
         own: Neighbour | None,
         near: Within,
         sequence: int,
-    ) -> Judged:
-        """Return what a page is, and what to store.
+    ) -> tuple[Classification, Observation, Entry | None]:
+        """Return what a page is, its observation, and the entry to make pending, or None.
 
         :param stored: the stored entry of the page's key, or None.
         :param own: the result of `last`.
@@ -246,16 +227,16 @@ class CrawlRules(Rules):
             None if nearest is None else self.log_line(page, sequence, nearest.entry.key, nearest),
         )
         if is_copy:
-            return Judged(result, observation, None)
+            return result, observation, None
         entry = self.new_entry(page, sequence)
         if own is None or result.kind != "unchanged":
-            return Judged(result, observation, entry)
+            return result, observation, entry
         # An unchanged page has the text of the last seen entry.
         if stored is None or (stored is not own.entry and not self._has_same_text(page, stored)):
             # Only a pending page has the same text. It may fail, so this page becomes pending, too.
-            return Judged(result, replace(observation, provisional=True), entry)
+            return result, replace(observation, provisional=True), entry
         if stored.last_sequence >= self.crawl_start:
-            return Judged(result, observation, None)
+            return result, observation, None
         seen_again = stored._replace(
             last_sequence=entry.last_sequence, last_seen_s=entry.last_seen_s
         )
@@ -264,7 +245,7 @@ class CrawlRules(Rules):
             seen_again = seen_again._replace(fingerprint=entry.fingerprint, evidence=entry.evidence)
         elif not stored.evidence.content:  # for example an entry that was imported
             seen_again = seen_again._replace(evidence=entry.evidence)
-        return Judged(result, observation, seen_again)
+        return result, observation, seen_again
 
     def new_entry(self, page: Observation | PageToObserve, sequence: int) -> Entry:
         """Return the entry of a page that is seen now."""
@@ -305,10 +286,38 @@ class CrawlRules(Rules):
         )
 
     def log_line(
-        self, page: Entry | PageToObserve, sequence: int, representative: str, pair: Neighbour
+        self,
+        page: Entry | PageToObserve,
+        sequence: int,
+        representative: str,
+        pair: Neighbour,
+        seen_at_s: int | None = None,
     ) -> NearDuplicate:
-        """Return the result of `log_line` for a page that is seen now."""
-        return log_line(page, sequence, int(self.clock()), representative, pair)
+        """Return the line of the near-duplicate log for a page within k of a representative.
+
+        :param pair: the comparison of the two pages.
+        :param seen_at_s: Unix time; None for now.
+        """
+        similarity = pair.similarity
+        return NearDuplicate(
+            page.key,
+            representative,
+            pair.distance,
+            page.fingerprint,
+            sequence,
+            int(self.clock()) if seen_at_s is None else seen_at_s,
+            None if similarity is None else round(similarity, 2),
+            pair.against,
+            label=page.evidence.label.decode("utf-8", "replace"),
+        )
+
+    def replaces(self, entry: Entry, other: Entry) -> bool:
+        """Return True if a stored page replaces an entry of an earlier crawl; see `classify`."""
+        return (
+            not self.is_eligible(other)
+            and self.is_copy(entry, other)
+            and same_request(entry.evidence, other.evidence)
+        )
 
     def _has_same_text(self, page: Text, stored: Entry) -> bool:
         last = self.last(page, stored)
@@ -324,7 +333,7 @@ def classify(
 ) -> Classification:
     """Return what an observed page is.
 
-    :param own: the result of `Rules.own`; None for a key that was not seen before.
+    :param own: the result of `CrawlRules.last`; None for a key that was not seen before.
     :param stored: the stored entries under other keys within k bits; not needed if `own` is
         eligible and has the same text.
     :param pending: the pending ones.
@@ -341,7 +350,11 @@ def classify(
     pending_copies = [near for near in pending if near.confirmed and is_eligible(near.entry)]
     if stored_copies or pending_copies:
         return _near_duplicate(evidence, stored_copies, pending_copies)
-    outdated = outdated_entries((*stored, *pending), is_eligible, evidence)
+    outdated = [
+        near.entry
+        for near in (*stored, *pending)
+        if near.confirmed and same_request(evidence, near.entry.evidence)
+    ]
     if own is not None and own.confirmed:
         return Classification("unchanged", outdated=outdated)
     similar = min(
@@ -383,44 +396,5 @@ def _earlier(
     )
 
 
-def outdated_entries(
-    neighbours: Iterable[Neighbour],
-    is_eligible: Callable[[Entry], bool],
-    evidence: Evidence = NO_EVIDENCE,
-) -> list[Entry]:
-    """Return the entries of earlier crawls that a page replaces: confirmed, but not eligible.
-
-    An entry whose callback was called with other arguments remains.
-    """
-    return [
-        near.entry
-        for near in neighbours
-        if near.confirmed
-        and not is_eligible(near.entry)
-        and same_request(evidence, near.entry.evidence)
-    ]
-
-
 def _by_distance_and_age(neighbour: Neighbour) -> tuple[int, int]:
     return neighbour.distance, neighbour.entry.number
-
-
-def log_line(
-    page: Entry | PageToObserve, sequence: int, seen_at_s: int, representative: str, pair: Neighbour
-) -> NearDuplicate:
-    """Return the line of the near-duplicate log for a page within k of a representative.
-
-    :param pair: the comparison of the two pages.
-    """
-    similarity = pair.similarity
-    return NearDuplicate(
-        page.key,
-        representative,
-        pair.distance,
-        page.fingerprint,
-        sequence,
-        seen_at_s,
-        None if similarity is None else round(similarity, 2),
-        pair.against,
-        label=page.evidence.label.decode("utf-8", "replace"),
-    )

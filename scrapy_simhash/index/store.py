@@ -19,7 +19,6 @@ from scrapy_simhash.index import records
 from scrapy_simhash.index.base import NOTHING_NEAR, Within
 from scrapy_simhash.index.marks import mark_of
 from scrapy_simhash.index.pending import Pending, PendingPages
-from scrapy_simhash.index.rules import outdated_entries
 from scrapy_simhash.index.tables import FOLDER, delete_tables
 from scrapy_simhash.index.tables.crowds import OTHERS
 from scrapy_simhash.index.tables.format import Unfit
@@ -335,11 +334,11 @@ class Store(RowWriter):
         else:
             stored = [self.entry(other.key) for other in page.outdated]
             others = [other for other in stored if other is not None]
-        copies = [copy for other in others if (copy := rules.copy_of(entry, other)) is not None]
         return [
             other
-            for other in outdated_entries(copies, rules.is_eligible, entry.evidence)
-            if not self._pending.of_key(other.key)
+            for other in others
+            if rules.replaces(entry, other)
+            and not self._pending.of_key(other.key)
             and (page.in_scope is None or page.in_scope(other.key))
         ]
 

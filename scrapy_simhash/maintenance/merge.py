@@ -136,7 +136,7 @@ class _Merging:
             if other.last_sequence < self.rules.crawl_start
         ]
         own = self.rules.last(entry, stored)
-        verdict = self.rules.judge(observed, stored, own, Within(near, []), entry.number).result
+        verdict, *_ = self.rules.judge(observed, stored, own, Within(near, []), entry.number)
         if stored is not None:
             if verdict.kind == "unchanged":
                 entry = entry._replace(number=stored.number)

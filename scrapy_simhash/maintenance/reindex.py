@@ -13,7 +13,7 @@ from scrapy_simhash.extraction import Extraction
 from scrapy_simhash.index.base import Entry, PageToObserve
 from scrapy_simhash.index.cost import DEFAULT_EXPECTED_PAGES, choose_plan
 from scrapy_simhash.index.offline import read_manifest
-from scrapy_simhash.index.rules import CrawlRules, log_line
+from scrapy_simhash.index.rules import CrawlRules
 from scrapy_simhash.index.spec import preset_confirmation
 from scrapy_simhash.maintenance.rewriting import rewriting
 from scrapy_simhash.sites import site_of
@@ -158,7 +158,8 @@ def _observe(
     near = store.within(page.fingerprint, rules.max_distance, page.evidence.certainty)
     result, _, entry = rules.judge(observed, None, None, near, page.number)
     if (nearest := result.nearest) is not None:
-        line = log_line(page, page.number, page.last_seen_s, nearest.entry.key, nearest)
+        key = nearest.entry.key
+        line = rules.log_line(page, page.number, key, nearest, page.last_seen_s)
         store.write_lines([line])
         report.near_duplicates += line.confirmed
     if entry is not None:

@@ -29,7 +29,7 @@ from threading import Event, RLock, Thread
 from typing import TYPE_CHECKING, Any
 
 from scrapy_simhash.errors import StorageError
-from scrapy_simhash.evidence import Evidence, same_request
+from scrapy_simhash.evidence import Evidence
 from scrapy_simhash.fingerprint import hamming_distance
 from scrapy_simhash.index.base import Entry, Observation, PageToObserve, Within
 from scrapy_simhash.index.marks import mark_of
@@ -548,12 +548,7 @@ class RedisStore(RedisRows):
             if page.in_scope is not None and not page.in_scope(outdated.key):
                 continue
             other, value = self._read(outdated.key)
-            if (
-                other is not None
-                and not rules.is_eligible(other)
-                and rules.copy_of(entry, other)
-                and same_request(entry.evidence, other.evidence)
-            ):
+            if other is not None and rules.replaces(entry, other):
                 self._remove(other, value)
 
 
