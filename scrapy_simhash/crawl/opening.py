@@ -159,7 +159,7 @@ def _url(directory: Path, kind: str | None, warn: Warn) -> str | Path:
     """
     try:
         manifest = Manifest.read(directory)
-    except (StorageError, OSError):
+    except StorageError:
         manifest = None  # `open_index` raises the error
     if manifest is None:
         return directory if kind is None else f"{kind}:{directory}"

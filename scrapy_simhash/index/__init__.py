@@ -225,15 +225,15 @@ def _parsed(location: str | os.PathLike[str]) -> tuple[str | None, Path]:
 def _open_store(directory: Path, spec: IndexSpec, sync: SyncPolicy, *, create: bool) -> Store:
     from scrapy_simhash.index.store import Store
 
-    try:
-        if create and Manifest.read(directory) is None:
-            new = spec.to_manifest()
-            database_kind(new.database)  # raises SchemeError before anything is written
+    if create and Manifest.read(directory) is None:
+        new = spec.to_manifest()
+        database_kind(new.database)  # raises SchemeError before anything is written
+        try:
             directory.mkdir(mode=0o700, parents=True, exist_ok=True)
             with suppress(FileExistsError):  # Another process has just created the index.
                 new.write(directory)
-    except OSError as error:
-        raise unusable(str(directory), str(error)) from error
+        except OSError as error:
+            raise unusable(str(directory), str(error)) from error
     manifest = read_manifest(directory)
     spec.check_existing(str(directory), manifest)
     changed = set(library_versions().items()) - set(manifest.versions.items())

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 from scrapy_simhash.confirmation import UNCONFIRMED, Confirmation
 from scrapy_simhash.documents.files import sync_file
 from scrapy_simhash.errors import IndexCorrupt, IndexForeign, IndexMismatch, SimhashError
+from scrapy_simhash.index.database import unusable
 from scrapy_simhash.index.plan import TablePlan
 from scrapy_simhash.scheme import Scheme
 
@@ -163,25 +164,24 @@ class Manifest:
         temporary files. For other errors, see `from_json`.
 
         :raises IndexForeign: the directory holds other files.
-        :raises OSError: the directory or the file cannot be read.
+        :raises StorageError: the directory or the file cannot be read.
         """
-        path = directory / FILE_NAME
+        path, location = directory / FILE_NAME, str(directory)
         try:
-            text = path.read_bytes()
-        except FileNotFoundError:
-            has_files = directory.exists() and any(
-                not file.name.startswith(f".{FILE_NAME}") for file in directory.iterdir()
-            )
-            if not has_files:
-                return None
-            if path.exists():  # Another process has just created it.
-                return cls.read(directory)
-            raise IndexForeign(
-                str(directory),
-                f"it has other files, but no {FILE_NAME}: choose another directory, or move those "
-                "files away; nothing was changed",
-            ) from None
-        return cls.from_json(str(directory), text)
+            with suppress(FileNotFoundError):
+                return cls.from_json(location, path.read_bytes())
+            names = [file.name for file in directory.iterdir()] if directory.exists() else []
+        except OSError as error:
+            raise unusable(location, str(error)) from error
+        if FILE_NAME in names:  # Another process has just created it.
+            return cls.read(directory)
+        if all(name.startswith(f".{FILE_NAME}") for name in names):
+            return None
+        raise IndexForeign(
+            location,
+            f"it has other files, but no {FILE_NAME}: choose another directory, or move those "
+            "files away; nothing was changed",
+        )
 
 
 def library_versions() -> dict[str, str]:

@@ -6,7 +6,6 @@ from contextlib import closing, contextmanager
 from typing import TYPE_CHECKING
 
 from scrapy_simhash.errors import IndexCorrupt, IndexLocked, IndexMissing
-from scrapy_simhash.index.database import unusable
 from scrapy_simhash.index.kinds import database_kind
 from scrapy_simhash.index.manifest import Manifest
 
@@ -22,10 +21,7 @@ def read_manifest(directory: Path) -> Manifest:
 
     :raises StorageError: there is no index (IndexMissing), or its manifest is not accepted.
     """
-    try:
-        manifest = Manifest.read(directory)
-    except OSError as error:
-        raise unusable(str(directory), str(error)) from error
+    manifest = Manifest.read(directory)
     if manifest is None:
         raise IndexMissing(str(directory), "there is no index: give the directory that holds one")
     return manifest

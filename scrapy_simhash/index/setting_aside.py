@@ -8,7 +8,7 @@ from hashlib import blake2b
 from itertools import count
 from typing import TYPE_CHECKING
 
-from scrapy_simhash.errors import IndexCorrupt, IndexMismatch
+from scrapy_simhash.errors import IndexMismatch, StorageError
 from scrapy_simhash.index import move_index
 from scrapy_simhash.index.manifest import Manifest
 
@@ -30,7 +30,7 @@ def set_aside(directory: Path, folder: Path) -> Path:
         name = "empty" if manifest is None else scheme_name(manifest.scheme.id)
     except IndexMismatch:
         name = "older-format"
-    except (IndexCorrupt, OSError):
+    except StorageError:
         name = "damaged"
     names = (name if number == 1 else f"{name}-{number}" for number in count(1))
     target = next(folder / name for name in names if not (folder / name).exists())
@@ -43,13 +43,13 @@ def bring_back(scheme_id: str, folder: Path, directory: Path) -> Path | None:
 
     Return the path that it had in the folder, or None if there is none.
     """
-    source = folder / scheme_name(scheme_id)
-    with suppress(IndexMismatch, IndexCorrupt, OSError):
+    source, manifest = folder / scheme_name(scheme_id), None
+    with suppress(StorageError):
         manifest = Manifest.read(source)
-        if manifest is not None and manifest.scheme.id == scheme_id:
-            move_index(source, directory)
-            return source
-    return None
+    if manifest is None or manifest.scheme.id != scheme_id:
+        return None
+    move_index(source, directory)
+    return source
 
 
 def scheme_name(scheme_id: str) -> str:

@@ -19,12 +19,12 @@ from scrapy_simhash.index import records
 from scrapy_simhash.index.base import NOTHING_NEAR, Within
 from scrapy_simhash.index.marks import mark_of
 from scrapy_simhash.index.pending import Pending, PendingPages
+from scrapy_simhash.index.rows import Rows
 from scrapy_simhash.index.tables import FOLDER, delete_tables
 from scrapy_simhash.index.tables.crowds import OTHERS
 from scrapy_simhash.index.tables.format import Unfit
 from scrapy_simhash.index.tables.tables import FEW_ROWS, STEP_EVERY, Tables
 from scrapy_simhash.index.texts import Texts
-from scrapy_simhash.index.writer import RowWriter
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Sequence
@@ -49,7 +49,7 @@ _MAX_ADDED = 256
 _MAX_SEARCHES = 64
 
 
-class Store(RowWriter):
+class Store(Rows):
     """The data of an index, for all indexes of a process that use it. Their rules decide what to
     write.
 

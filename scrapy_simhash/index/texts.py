@@ -16,8 +16,7 @@ from scrapy_simhash.index.records import TEXTS, decode_key, text_row_key
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from scrapy_simhash.index.reader import RowReader
-    from scrapy_simhash.index.writer import RowWriter
+    from scrapy_simhash.index.rows import Rows
 
 DEFAULT_MAX_BYTES = 1 << 30
 # A longer text is cut off here.
@@ -32,11 +31,15 @@ class KeptText(NamedTuple):
     text: str
 
 
-class StoredTexts:
-    """The texts of an index, to read. :raises StorageError: the database fails."""
+class Texts:
+    """The texts of an index. :raises StorageError: the database fails.
 
-    def __init__(self, rows: RowReader) -> None:
-        self._reader = rows
+    :param max_bytes: limit for the total size of all rows: their keys and the compressed texts.
+    """
+
+    def __init__(self, rows: Rows, max_bytes: int = DEFAULT_MAX_BYTES) -> None:
+        self._rows = rows
+        self.max_bytes = max_bytes
 
     def get(self, key: str) -> KeptText | None:
         """Return the text of a page; None if it is not stored."""
@@ -44,31 +47,19 @@ class StoredTexts:
         try:
             return None if value is None else decode_text(value)
         except ValueError as error:
-            raise corrupt(self._reader.location, f"the text of {key!r}: {error}") from error
+            raise corrupt(self._rows.location, f"the text of {key!r}: {error}") from error
 
     def compressed(self, key: str) -> bytes | None:
         """Return a stored text as zlib-compressed JSON with title and text; None without one."""
-        return self._reader.get(text_row_key(key))
+        return self._rows.get(text_row_key(key))
 
     def keys(self) -> Iterator[str]:
         """Yield the keys of the pages with a stored text."""
         try:
-            for row, _ in self._reader.rows(*TEXTS):
+            for row, _ in self._rows.rows(*TEXTS):
                 yield decode_key(row[1:])
         except ValueError as error:
-            raise corrupt(self._reader.location, f"a key of its texts: {error}") from error
-
-
-class Texts(StoredTexts):
-    """The texts of an open index.
-
-    :param max_bytes: limit for the total size of all rows: their keys and the compressed texts.
-    """
-
-    def __init__(self, rows: RowWriter, max_bytes: int = DEFAULT_MAX_BYTES) -> None:
-        super().__init__(rows)
-        self._rows = rows
-        self.max_bytes = max_bytes
+            raise corrupt(self._rows.location, f"a key of its texts: {error}") from error
 
     def keep(self, key: str, text: KeptText) -> bool:
         """Store a text, in place of an earlier one. Return False if it would exceed `max_bytes`."""
@@ -97,7 +88,7 @@ class Texts(StoredTexts):
             if stored:
                 self._rows.write_rows([], stored, added_text_bytes=-sum(sizes.values()))
 
-    def copy(self, texts: StoredTexts) -> None:
+    def copy(self, texts: Texts) -> None:
         """Store the texts of another index, in place of those of the same pages."""
         for key in texts.keys():  # noqa: SIM118 - a method
             value = texts.compressed(key)

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 from scrapy_simhash.errors import IndexCorrupt, StorageError
 from scrapy_simhash.index import open_index, records
 from scrapy_simhash.index.offline import opened_database, read_manifest
-from scrapy_simhash.index.reader import RowReader
 from scrapy_simhash.index.redis import RedisAddress
-from scrapy_simhash.index.texts import StoredTexts
+from scrapy_simhash.index.rows import Rows
+from scrapy_simhash.index.texts import Texts
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from scrapy_simhash.index.redis.store import RedisStore
     from scrapy_simhash.index.store import Store
 
-EMPTY_STATE = records.State(next_sequence=0, entries=0, identity=0)
 Location = Path | RedisAddress
 """The directory of an index, or its address in Redis."""
 
@@ -102,11 +101,11 @@ def file_bytes(path: Path) -> int:
     return sum(file.stat().st_size for file in path.rglob("*") if file.is_file())
 
 
-class DatabaseSource(RowReader):
+class DatabaseSource(Rows):
     """The content of an open database.
 
     :param damaged: accept a damaged state row.
-    :raises IndexCorrupt: the state row cannot be decoded.
+    :raises IndexCorrupt: the state row is missing or damaged.
     """
 
     salvaged = False
@@ -115,13 +114,10 @@ class DatabaseSource(RowReader):
     """`rewriting` keeps the old database under another name."""
 
     def __init__(self, database: Database, manifest: Manifest, *, damaged: bool = False) -> None:
-        super().__init__(database, manifest.plan.bits // 8)
         self.manifest, self.database = manifest, database
-        self.texts = StoredTexts(self)
-        self.next_sequence = 1
+        self.texts = Texts(self)
         try:
-            state = self._read_state() or EMPTY_STATE
-            self.next_sequence = max(state.next_sequence, 1)
+            super().__init__(database, manifest.plan.bits // 8)
         except IndexCorrupt:
             if not damaged:
                 raise

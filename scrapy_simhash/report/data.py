@@ -18,7 +18,7 @@ from scrapy_simhash.url_patterns import url_pattern
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from scrapy_simhash.index.texts import StoredTexts
+    from scrapy_simhash.index.texts import Texts
     from scrapy_simhash.maintenance.duplication import IndexCluster
     from scrapy_simhash.maintenance.sources import Source
 
@@ -29,7 +29,7 @@ _MAX_SIMILAR = 200
 
 def build(
     source: Source,
-    texts: StoredTexts | None,
+    texts: Texts | None,
     *,
     crawl: Mapping[str, Any] | None = None,
     max_pages: int = MAX_PAGES,
@@ -125,7 +125,7 @@ def _percent(similarity: float | None) -> int:
 
 
 def _texts(
-    texts: StoredTexts | None,
+    texts: Texts | None,
     page_numbers: dict[str, int],
     clusters: list[IndexCluster],
     max_bytes: int,

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from scrapy_simhash import Scheme, open_index
 from scrapy_simhash.errors import StorageError
-from scrapy_simhash.index import Index, TablePlan, manifest, writer
+from scrapy_simhash.index import Index, TablePlan, manifest, rows
 from scrapy_simhash.index.tables import runs, tables
 
 if TYPE_CHECKING:
@@ -139,7 +139,7 @@ def write(
     if say_synced:
         two_logs = dies_at == "two logs"
         SyncedSizes(kind, Path(directory) / kind, dies=two_logs).install()
-        writer.time = SteadyClock(0.3 if two_logs else 0.05)
+        rows.time = SteadyClock(0.3 if two_logs else 0.05)
     elif dies_at and not closing:
         killer.install()
     with opened(kind, directory, incremental=run % 2 == 1, sync=sync) as index:

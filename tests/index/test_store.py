@@ -138,7 +138,8 @@ def test_tables_that_do_not_fit_are_made_again_and_the_log_says_why(in_files, da
     elif damage == "damaged":
         (folder / "ids").write_bytes(b"x")
     else:
-        in_files.content[b"S"] = in_files.content[b"S"][:-1] + b"?"
+        state = in_files.content[b"S"]
+        in_files.content[b"S"] = state[:16] + b"?" + state[17:]
     caplog.clear()
     with caplog.at_level(logging.INFO), small_tables():
         store = made(in_files)

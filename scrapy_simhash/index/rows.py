@@ -1,47 +1,53 @@
-"""RowWriter: write the log, the notes and the state of an index, and sync them to disk."""
+"""Rows: the entries, the log, the notes and the state in the database of an index."""
 
 from __future__ import annotations
 
 import secrets
 import time
 from threading import RLock
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from scrapy_simhash.index import records
 from scrapy_simhash.index.database import corrupt
-from scrapy_simhash.index.reader import RowReader
 from scrapy_simhash.index.records import State
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
-    from scrapy_simhash.index.base import NearDuplicate, SyncPolicy
+    from scrapy_simhash.index.base import Entry, NearDuplicate, SyncPolicy
     from scrapy_simhash.index.database import Database, Row
     from scrapy_simhash.index.memory import MemoryDatabase
 
 _SYNC_INTERVAL_S = 1.0
+_Decoded = TypeVar("_Decoded")
 
 
-class RowWriter(RowReader):
-    """A reader of an open database that also writes. Each write has the state row, too.
+class Rows:
+    """The rows of an open database. Each write has the state row, too.
 
     :param width_bytes: bytes of a fingerprint.
     :param sync: when writes are synced to disk.
+    :raises IndexCorrupt: this or a method cannot decode a row.
     """
 
     def __init__(
-        self, database: Database | MemoryDatabase, width_bytes: int, sync: SyncPolicy
+        self,
+        database: Database | MemoryDatabase,
+        width_bytes: int,
+        sync: SyncPolicy = "everysec",
     ) -> None:
-        super().__init__(database, width_bytes)
+        self._database = database
+        self._width_bytes = width_bytes
+        self.location = database.location
         self._sync = sync
+        self.lock = RLock()
+        self.next_sequence = 1
+        """The number of the next observation. It is higher than all numbers in rows."""
         self._synced_at_s, self._is_synced = time.monotonic(), True
         self._state = self._stored_state()
         self._is_current = True
         """The state is that in the database. A write that failed may have come through."""
         self.next_sequence = self._state.next_sequence
-        """The number of the next observation. It is higher than all numbers in rows."""
-
-        self.lock = RLock()
 
     @property
     def text_bytes(self) -> int:
@@ -51,6 +57,36 @@ class RowWriter(RowReader):
     def __len__(self) -> int:
         """Return the number of stored entries."""
         return self._state.entries
+
+    def get(self, row: bytes) -> bytes | None:
+        """Return the value of a row; None if there is no such row."""
+        return self._database.get(row)
+
+    def rows(self, start: bytes, stop: bytes) -> Iterator[Row]:
+        """Yield the rows with start <= key < stop, sorted."""
+        return self._database.rows(start, stop)
+
+    def entries(self, first_ordinal: int = 0) -> Iterator[Entry]:
+        """Yield the entries from an ordinal on, without those written after the first was read."""
+        for row, value in self._database.rows(records.entry_row_key(first_ordinal), b"F"):
+            yield self._decoded(records.decode_entry, int.from_bytes(row[1:], "big"), value)
+
+    def near_duplicates(self, since_sequence: int = 0) -> Iterator[NearDuplicate]:
+        """Yield the log lines from a sequence number on, oldest first. Lines written after the
+        first was read are left out.
+        """
+        for row, value in self._database.rows(records.log_row_key(since_sequence), b"O"):
+            yield self._decoded(
+                records.decode_near_duplicate, int.from_bytes(row[1:], "big"), value
+            )
+
+    def notes(self) -> Iterator[tuple[str, bytes]]:
+        """Yield (name, note) of all notes, in the order of names."""
+        try:
+            for row, value in self._database.rows(*records.NOTES):
+                yield records.decode_key(row[1:]), value
+        except ValueError as error:
+            raise corrupt(self.location, f"the name of a note: {error}") from error
 
     def skip_to(self, next_sequence: int) -> None:
         """Raise the next sequence number to at least this one."""
@@ -137,13 +173,25 @@ class RowWriter(RowReader):
 
     def _stored_state(self) -> State:
         """Return the stored state. If the database is empty, store the first one."""
-        state = self._read_state()
-        if state is None:
+        value = self._database.get(records.STATE_KEY)
+        if value is None:
             if next(self._database.rows(b"", records.END), None) is not None:
                 raise corrupt(self.location, "its state row is missing")
             state = State(1, 0, identity=secrets.randbits(64))
             self._database.write([state_row(state)], sync=self._sync != "no")
-        return state
+            return state
+        try:
+            return records.decode_state(value)
+        except ValueError as error:
+            raise corrupt(self.location, error) from error
+
+    def _decoded(
+        self, decode: Callable[[int, bytes, int], _Decoded], number: int, value: bytes
+    ) -> _Decoded:
+        try:
+            return decode(number, value, self._width_bytes)
+        except ValueError as error:
+            raise corrupt(self.location, error) from error
 
 
 def state_row(state: State) -> Row:
