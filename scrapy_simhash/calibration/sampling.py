@@ -11,7 +11,7 @@ from scrapy_simhash.documents.reader import Document, Skipped
 from scrapy_simhash.extraction import Extraction
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Iterable, Iterator
 
     from scrapy_simhash.detector import Detector
     from scrapy_simhash.evidence import Evidence
@@ -60,21 +60,17 @@ def draw(documents: Iterable[Document | Skipped], size: int) -> Sample:
 
 
 def fingerprinted(
-    sample: Sample, detector: Detector, on_progress: Callable[[], object]
+    documents: Iterable[Document], detector: Detector, left_out: Counter[str]
 ) -> Iterator[SampledPage]:
-    """Yield the pages that a crawl would not skip; count the others in ``sample.left_out``.
-
-    :param on_progress: called for each page.
-    """
-    for document in sample.documents:
+    """Yield the pages that a crawl would not skip; count the others in `left_out`, by reason."""
+    for document in documents:
         if document.is_html:
             extraction, page = detector.extract_and_fingerprint(document.text)
         else:
             extraction = Extraction(document.text)
             page = detector.fingerprint_extraction(extraction)
         if page.fingerprint is None:
-            sample.left_out[str(page.skipped)] += 1
+            left_out[str(page.skipped)] += 1
         else:
             evidence = evidence_of(document.name, page)
             yield SampledPage(extraction, page.fingerprint, evidence)
-        on_progress()

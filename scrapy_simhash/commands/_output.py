@@ -8,18 +8,18 @@ from __future__ import annotations
 import json
 import os
 import sys
-from contextlib import contextmanager
 from datetime import datetime, timezone
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from scrapy_simhash.documents.escaping import escaped
 from scrapy_simhash.errors import SimhashError
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
+_Item = TypeVar("_Item")
 # Shorter commands show no progress bar.
 _PROGRESS_AFTER_S = 0.5
 _SHORT = 60  # characters of a value that shares a line
@@ -136,26 +136,16 @@ def writable(file: str) -> Path:
     return path
 
 
-@contextmanager
-def progress(unit: str, total: int | None = None) -> Iterator[Callable[..., Any]]:
-    """Show a progress bar if standard error is a terminal. Yield a function that advances the bar:
-    by one step, or to a number of steps.
-
-    :param total: steps in all; None if unknown.
-    """
+def progress(items: Iterable[_Item], unit: str) -> Iterable[_Item]:
+    """Return the items. Their reader shows a progress bar if standard error is a terminal."""
     if sys.stderr is None or not sys.stderr.isatty():
-        yield lambda *_: None
-        return
+        return items
     from tqdm import tqdm
 
-    with tqdm(
-        total=total, unit=f" {unit}", delay=_PROGRESS_AFTER_S, dynamic_ncols=True, leave=False
-    ) as progress_bar:
-
-        def advance(done: int | None = None) -> None:
-            progress_bar.update(1 if done is None else done - progress_bar.n)
-
-        yield advance
+    bar: Iterable[_Item] = tqdm(
+        items, unit=f" {unit}", delay=_PROGRESS_AFTER_S, dynamic_ncols=True, leave=False
+    )
+    return bar
 
 
 def shown_fingerprint(fingerprint: int | None, bits: int) -> str | None:

@@ -49,8 +49,8 @@ def _run(options: argparse.Namespace) -> None:
     sample = draw(make_reader(options).documents(paths), options.sample)
     if not sample.read:
         raise SimhashError(f"no page could be read from {', '.join(options.files)}")
-    with progress("pages", len(sample.documents)) as on_progress:
-        pages = list(fingerprinted(sample, detector, on_progress))
+    documents = progress(sample.documents, "pages")
+    pages = list(fingerprinted(documents, detector, sample.left_out))
     found = calibrate(pages, detector, present.max_distance, present.confirmation)
     settings = _proposed(found, present.preset_choice)
     if options.json:

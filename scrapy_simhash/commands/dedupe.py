@@ -7,6 +7,7 @@ import shutil
 import sys
 import tempfile
 from contextlib import ExitStack
+from functools import partial
 from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, get_args
@@ -186,9 +187,10 @@ def _run(options: argparse.Namespace) -> int:
     )
     with ExitStack() as stack:
         paths = _paths(options, stack)
-        on_progress = stack.enter_context(progress("records"))
         try:
-            summary = dedupe(paths, dedupe_options, on_progress=on_progress, note=note)
+            summary = dedupe(
+                paths, dedupe_options, progress=partial(progress, unit="records"), note=note
+            )
         except KeyboardInterrupt:
             # The state is temporary if there is no output file, or if standard input is read.
             is_kept = (paths.output_file or paths.verdicts) and paths.standard_input is None

@@ -73,8 +73,7 @@ def _run(options: argparse.Namespace) -> None:
         records = export.near_duplicate_records(where)
     else:
         records = export.entry_records(where)
-    with progress("records") as on_progress:
-        count = write_records(options.file, _with_progress(records, on_progress))
+    count = write_records(options.file, progress(records, "records"))
     if not to_standard_output:
         result = {"index": str(where), "file": options.file, "records": count}
         show_result(options, result)
@@ -86,12 +85,6 @@ def _changes(where: Location, since_s: int) -> Iterator[dict[str, str]]:
     for one in changes(where, since_s):
         times = {name: shown_time(getattr(one, f"{name}_s"), "T") for name in _TIMES}
         yield {"key": one.key, "change": one.kind, **times, "copy_of": one.copy_of or ""}
-
-
-def _with_progress(records: Any, on_progress: Any) -> Any:
-    for record in records:
-        yield record
-        on_progress()
 
 
 COMMAND = Command(

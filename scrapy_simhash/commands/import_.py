@@ -69,9 +69,8 @@ def _run(options: argparse.Namespace) -> None:
     ).to_manifest()
     if options.file != STANDARD_STREAM:
         existing_paths([options.file])  # later, the error would name the index, not the file
-    with progress("records") as on_progress:
-        records = read_records(options.file)
-        count = import_entries(where, manifest, records, on_progress=on_progress)
+    records = progress(read_records(options.file), "records")
+    count = import_entries(where, manifest, records)
     show_result(options, {"index": str(where), "file": options.file, "entries": count})
 
 

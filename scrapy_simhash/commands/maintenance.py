@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from scrapy_simhash.commands._command import Command
 from scrapy_simhash.commands._options import WrongUsage, index_location, location_of, point_in_time
-from scrapy_simhash.commands._output import progress, show, show_result, shown_time
+from scrapy_simhash.commands._output import show, show_result, shown_time
 from scrapy_simhash.commands._settings import (
     FINGERPRINT_OPTIONS,
     page_scope,
@@ -38,8 +38,7 @@ def _check(options: argparse.Namespace) -> int:
     where = index_location(options)
     if options.repair:
         return _repair(options, where)
-    with progress("entries") as on_progress:
-        report = check(where, on_progress=on_progress)
+    report = check(where)
     show_result(options, {"index": str(where), **asdict(report)})
     if not options.json:
         advice = "copy the directory, and add --repair"
@@ -54,8 +53,7 @@ def _repair(options: argparse.Namespace, where: Location) -> int:
     from scrapy_simhash.maintenance.sources import require_directory
 
     directory = require_directory(where, "check --repair")
-    with progress("entries") as on_progress:
-        report = repair(directory, on_progress=on_progress)
+    report = repair(directory)
     show_result(options, {"index": str(directory), **asdict(report)})
     return 0
 
@@ -73,9 +71,7 @@ def _merge(options: argparse.Namespace) -> None:
 
     where = index_location(options)
     other = location_of(options.other, options)
-    with progress("entries") as on_progress:
-        in_scope = page_scope(options.settings)
-        result = merge(where, other, in_scope=in_scope, on_progress=on_progress)
+    result = merge(where, other, in_scope=page_scope(options.settings))
     show_result(options, {"index": str(where), "merged": str(other), **asdict(result)})
 
 
@@ -109,8 +105,7 @@ def _remove(options: argparse.Namespace) -> int:
         return 0
     if options.unseen_since is not None:
         since_s = options.unseen_since
-        with progress("entries") as on_progress:
-            result = expire(where, since_s, on_progress=on_progress)
+        result = expire(where, since_s)
         unseen_since = shown_time(since_s)
         show_result(options, {"index": str(where), "unseen_since": unseen_since, **asdict(result)})
         return 0
@@ -160,18 +155,16 @@ def _rebuild(options: argparse.Namespace) -> None:
 def _reindex(options: argparse.Namespace, directory: Path, chosen: SchemeSettings) -> None:
     from scrapy_simhash.maintenance.reindex import reindex
 
-    with progress("pages") as on_progress:
-        report = reindex(
-            directory,
-            chosen.scheme,
-            chosen.max_distance,
-            confirmation=chosen.confirmation,
-            expected_pages=settings_reader(options.settings)("SIMHASH_EXPECTED_PAGES"),
-            min_tokens=chosen.min_tokens,
-            drop_without_text=options.drop_without_text,
-            in_scope=page_scope(options.settings),
-            on_progress=on_progress,
-        )
+    report = reindex(
+        directory,
+        chosen.scheme,
+        chosen.max_distance,
+        confirmation=chosen.confirmation,
+        expected_pages=settings_reader(options.settings)("SIMHASH_EXPECTED_PAGES"),
+        min_tokens=chosen.min_tokens,
+        drop_without_text=options.drop_without_text,
+        in_scope=page_scope(options.settings),
+    )
     show_result(options, {"index": str(directory), **asdict(report)})
 
 

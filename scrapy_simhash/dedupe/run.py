@@ -7,7 +7,8 @@ from collections import deque
 from contextlib import ExitStack, closing
 from dataclasses import dataclass, replace
 from itertools import groupby, islice
-from typing import TYPE_CHECKING, Any
+from operator import itemgetter
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from scrapy_simhash.dedupe import writing
 from scrapy_simhash.dedupe.fingerprinting import Fingerprinter, Job
@@ -32,7 +33,10 @@ if TYPE_CHECKING:
     from scrapy_simhash.dedupe.fingerprinting import Fingerprinted
     from scrapy_simhash.dedupe.options import DedupeOptions
     from scrapy_simhash.dedupe.state import Checkpoint
+    from scrapy_simhash.documents.lines import Part
     from scrapy_simhash.index import Index
+
+    _Part: TypeAlias = tuple[int, Part]  # with the number of its file
 
 # Upper limits of a job (the records of one message to a worker). The last record may exceed the
 # bytes.
@@ -50,12 +54,13 @@ def dedupe(
     paths: DedupePaths,
     options: DedupeOptions,
     *,
-    on_progress: Callable[[int], object] = lambda _done: None,
+    progress: Callable[[Iterable[_Part]], Iterable[_Part]] = iter,
     note: Callable[[str], object] = lambda _line: None,
 ) -> DedupeSummary:
     """De-duplicate files, or go on with an interrupted run. Return the counts.
 
-    :param on_progress: called with the number of records judged.
+    :param progress: called with the parts of all files; may return another iterator over them, such
+        as one that shows a progress bar.
     :param note: called with messages to the user.
     :raises SimhashError: the run is not possible, a worker cannot start, or the index fails.
     :raises OSError: a file cannot be read or written.
@@ -68,7 +73,7 @@ def dedupe(
     if out is not None and has_ending and format_of(out) != inputs.format:
         note(f"{out} gets the format of the input, {inputs.format}, whatever its name says")
     with State(paths.state) as state:
-        return _Run(paths, options, inputs, state, on_progress, note).run()
+        return _Run(paths, options, inputs, state, progress, note).run()
 
 
 @dataclass
@@ -79,7 +84,7 @@ class _Run:
     options: DedupeOptions
     inputs: Inputs
     state: State
-    on_progress: Callable[[int], object]
+    progress: Callable[[Iterable[_Part]], Iterable[_Part]]
     note: Callable[[str], object]
 
     def __post_init__(self) -> None:
@@ -206,7 +211,7 @@ class _Run:
                 encoding=inputs.record_encoding,
                 versions=self.paths.index is not None,
             )
-            jobs = _jobs(inputs, judge.records_judged)
+            jobs = _jobs(inputs, self.progress(inputs.parts()), judge.records_judged)
             records_of_jobs: Iterable[list[Fingerprinted]]
             if (count := self._worker_count()) > 1:
                 workers = stack.enter_context(closing(Workers(fingerprinter, count)))
@@ -215,7 +220,6 @@ class _Run:
                 records_of_jobs = map(fingerprinter.fingerprint, jobs)
             for records in records_of_jobs:
                 judge.add_all(records)
-                self.on_progress(judge.records_judged)
             self.summary.index_entries = judge.finish()
 
     def _known(self, stack: ExitStack) -> Index | None:
@@ -299,10 +303,10 @@ class _Run:
         self.summary.passed_over = self.inputs.passed_over
 
 
-def _jobs(inputs: Inputs, skip: int) -> Iterator[Job]:
+def _jobs(inputs: Inputs, parts_of_files: Iterable[_Part], skip: int) -> Iterator[Job]:
     """Yield jobs of all records except the first `skip` ones."""
     max_records = _JOB_HTML_FILES if inputs.format == "html" else _JOB_RECORDS
-    for file_number, parts in groupby(inputs.parts(), key=lambda pair: pair[0]):
+    for file_number, parts in groupby(parts_of_files, key=itemgetter(0)):
         name = "" if inputs.format == "html" else inputs.files[file_number].name
         contents: list[bytes | str] = []
         size = first = 0

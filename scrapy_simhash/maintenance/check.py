@@ -21,12 +21,13 @@ from scrapy_simhash.index.texts import decode_text
 from scrapy_simhash.maintenance.rewriting import rewriting
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
     from pathlib import Path
 
     from scrapy_simhash.index.database import Database
     from scrapy_simhash.index.manifest import Manifest
     from scrapy_simhash.index.store import Store
+    from scrapy_simhash.maintenance.rewriting import Damage
     from scrapy_simhash.maintenance.sources import DatabaseSource, Location
 
 MAX_PROBLEMS = 100
@@ -73,23 +74,18 @@ class RepairReport:
     dropped: int = 0
 
 
-def check(where: Location, *, on_progress: Callable[[], object] = lambda: None) -> CheckReport:
+def check(where: Location) -> CheckReport:
     """Compare all rows of an index with each other, and return the counts and problems.
 
-    :param on_progress: called for each entry.
     :raises IndexCorrupt: the manifest or files cannot be read; for files, `repair` may help.
     :raises StorageError: the index is missing, open elsewhere, of another format, or unreachable.
     """
     report = CheckReport()
     if isinstance(where, RedisAddress):
-
-        def counted() -> None:
-            report.entries += 1
-            on_progress()
-
         with where.opened_store() as store:
-            for problem in store.problems(counted):
+            for problem in store.problems():
                 report.add(problem)
+            report.entries = len(store)
             try:
                 for _ in store.near_duplicates():
                     report.near_duplicates += 1
@@ -97,13 +93,11 @@ def check(where: Location, *, on_progress: Callable[[], object] = lambda: None) 
                 report.add(error.detail)
         return report
     with opened_database(where) as (manifest, database):
-        _check_rows(database, manifest, report, on_progress)
+        _check_rows(database, manifest, report)
     return report
 
 
-def _check_rows(
-    database: Database, manifest: Manifest, report: CheckReport, on_progress: Callable[[], object]
-) -> None:
+def _check_rows(database: Database, manifest: Manifest, report: CheckReport) -> None:
     """Check all rows."""
     hashes, last_sequence, text_bytes = array("q"), 0, 0
     state = State(next_sequence=1, entries=0, identity=0)
@@ -120,7 +114,6 @@ def _check_rows(
         elif isinstance(entry, Entry):
             report.entries += 1
             hashes.append(hash(entry.key))
-            on_progress()
             last_sequence = max(last_sequence, entry.number, entry.last_sequence)
         elif isinstance(entry, NearDuplicate):
             report.near_duplicates += 1
@@ -157,27 +150,30 @@ def _report_repeated(
                 report.add(f"{entry.key!r} has two entries, {other} and {entry.ordinal}")
 
 
-def repair(directory: Path, *, on_progress: Callable[[], object] = lambda: None) -> RepairReport:
+def repair(directory: Path) -> RepairReport:
     """Rewrite an index with all entries, log lines, notes and texts that can be read.
 
     If files cannot be read, the database repairs a copy of them (`Database.salvage`). If anything
     was lost, the old database stays in the directory, under a name that ends with ``-damaged``.
     Pages whose entries are lost count as new in the next crawl.
 
-    :param on_progress: called for each entry.
     :raises StorageError: the manifest cannot be read, the index is in use, or the disk fails.
     """
-    report = RepairReport()
-    with rewriting(directory, damaged=True) as (source, store):
-        report.salvaged = source.salvaged
-        _copy_readable(source, store, report, on_progress)
-        source.keep = source.salvaged or report.dropped > 0
+    try:
+        return _repaired(directory, "rows")
+    except IndexCorrupt:
+        return _repaired(directory, "files")
+
+
+def _repaired(directory: Path, damaged: Damage) -> RepairReport:
+    report = RepairReport(salvaged=damaged == "files")
+    with rewriting(directory, damaged=damaged) as (source, store):
+        _copy_readable(source, store, report)
+        source.keep = report.salvaged or report.dropped > 0
     return report
 
 
-def _copy_readable(
-    source: DatabaseSource, store: Store, report: RepairReport, on_progress: Callable[[], object]
-) -> None:
+def _copy_readable(source: DatabaseSource, store: Store, report: RepairReport) -> None:
     """Copy the readable rows. Of several entries of a page, the latest one stays: the repair of a
     database may bring back rows that were deleted.
     """
@@ -190,7 +186,6 @@ def _copy_readable(
             report.dropped += other is not None
             if other is None or entry.last_sequence >= other.last_sequence:
                 store.write(entry, other, ())
-            on_progress()
         elif isinstance(content, NearDuplicate):
             store.write_lines([content])
             report.near_duplicates += 1

@@ -26,7 +26,7 @@ from scrapy_simhash.maintenance.sources import Location, opened_source
 from scrapy_simhash.sketch import SKETCH_BYTES
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
     from scrapy_simhash.index.manifest import Manifest
     from scrapy_simhash.scheme import Scheme
@@ -82,17 +82,12 @@ def near_duplicate_records(where: Location) -> Iterator[dict[str, Any]]:
 
 
 def import_entries(
-    where: Location,
-    manifest: Manifest,
-    placed_records: Iterable[PlacedRecord],
-    *,
-    on_progress: Callable[[], object] = lambda: None,
+    where: Location, manifest: Manifest, placed_records: Iterable[PlacedRecord]
 ) -> int:
     """Create an index from records of entries, and return their number. An error leaves no index.
 
     :param manifest: see `making`; also for StorageError.
     :param placed_records: oldest first; only `key` and `fingerprint` are required.
-    :param on_progress: called for each record.
     :raises SimhashError: a record is invalid, or has the key of an earlier one.
     """
     now_s = int(time.time())
@@ -108,7 +103,6 @@ def import_entries(
                     f"{place}: the key {entry.key!r} came before; nothing was imported"
                 )
             store.write(entry, None, ())
-            on_progress()
         return len(store)
 
 

@@ -30,7 +30,6 @@ def merge(
     other: Location,
     *,
     in_scope: Callable[[str], Callable[[str], bool] | None] = lambda _: None,
-    on_progress: Callable[[], object] = lambda: None,
 ) -> RewriteResult:
     """Merge the index `other` into the index `where`, and return the counts of the result.
 
@@ -61,7 +60,7 @@ def merge(
     result = RewriteResult()
     with (
         opened_source(other) as source,
-        _changing(where, on_progress) as store,
+        _changing(where) as store,
     ):
         # To the later crawl, all entries are from earlier ones, so none is a representative.
         rules = CrawlRules(
@@ -72,7 +71,6 @@ def merge(
         store.skip_to(merging.renumbered(source.next_sequence))
         for entry in source.entries_by_age():
             merging.add_entry(entry)
-            on_progress()
         for line in source.near_duplicates():
             merging.add_line(line)
         for name, note in [*store.notes()]:
@@ -86,7 +84,7 @@ def merge(
 
 
 @contextmanager
-def _changing(where: Location, on_progress: Callable[[], object]) -> Iterator[Store | RedisStore]:
+def _changing(where: Location) -> Iterator[Store | RedisStore]:
     """Yield a store with all entries of an index: a copy of a directory, the original in Redis."""
     if isinstance(where, RedisAddress):
         with where.opened_store() as original:
@@ -96,7 +94,6 @@ def _changing(where: Location, on_progress: Callable[[], object]) -> Iterator[St
     with rewriting(where) as (source, store):
         for entry in source.entries():
             store.write(entry._replace(ordinal=-1), None, ())
-            on_progress()
         for line in source.near_duplicates():
             store.write_lines([line])
         yield store

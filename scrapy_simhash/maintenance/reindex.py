@@ -54,7 +54,6 @@ def reindex(
     min_tokens: int = DEFAULT_MIN_TOKENS,
     drop_without_text: bool = False,
     in_scope: Callable[[str], Callable[[str], bool] | None] = lambda _: None,
-    on_progress: Callable[[], object] = lambda: None,
 ) -> ReindexResult:
     """Rebuild an index for another scheme, and return the counts.
 
@@ -65,7 +64,6 @@ def reindex(
     :param min_tokens: pages whose text has fewer tokens are left out.
     :param drop_without_text: leave out pages whose text is not stored. Else they are an error.
     :param in_scope: given the key of a page, returns the `in_scope` of `Index.observe` for it.
-    :param on_progress: called for each entry and each log line of a copy.
     :raises SchemeError: the new scheme extracts other text than the old one.
     :raises PlanError: `max_distance` is out of range, or no tables find 95 % of the pairs.
     :raises StorageError: texts are missing; for other errors, see `rewriting`.
@@ -95,7 +93,6 @@ def reindex(
         rules = CrawlRules(max_distance, changes["confirmation"], incremental=True)
         for page in _pages(source):
             text = source.texts.get(page.key)
-            on_progress()
             if text is None:
                 report.without_text += 1
                 continue

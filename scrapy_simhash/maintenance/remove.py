@@ -12,19 +12,14 @@ from scrapy_simhash.maintenance.rewriting import RewriteResult
 from scrapy_simhash.maintenance.sources import opened_index, opened_store
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Iterable
 
     from scrapy_simhash.maintenance.sources import Location
 
 _REMOVED_AT_ONCE = 10_000
 
 
-def expire(
-    where: Location,
-    before_s: int,
-    *,
-    on_progress: Callable[[], object] = lambda: None,
-) -> RewriteResult:
+def expire(where: Location, before_s: int) -> RewriteResult:
     """Remove the entries of pages that were last seen before a time, and older lines of the
     near-duplicate log and crawls of the history. Return the counts.
 
@@ -33,7 +28,6 @@ def expire(
     are handling stay.
 
     :param before_s: Unix time; a page that was last seen at that second stays.
-    :param on_progress: called for each entry that is removed.
     :raises StorageError: the index is missing, open elsewhere or damaged, or the storage fails.
     """
     result = RewriteResult()
@@ -41,8 +35,6 @@ def expire(
         expired = (entry for entry in store.entries() if entry.last_seen_s < before_s)
         while batch := list(islice(expired, _REMOVED_AT_ONCE)):
             result.removed_entries += store.remove(batch)
-            for _ in batch:
-                on_progress()
         for line in store.near_duplicates():
             if line.seen_at_s < before_s:
                 store.unlog([line.sequence])

@@ -11,11 +11,10 @@ import fcntl
 import shutil
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from scrapy_simhash.documents.files import discard
-from scrapy_simhash.errors import IndexCorrupt, StorageError
-from scrapy_simhash.index import records
+from scrapy_simhash.errors import StorageError
 from scrapy_simhash.index.database import locked
 from scrapy_simhash.index.kinds import database_kind, destroy_database
 from scrapy_simhash.index.manifest import FILE_NAME, databases
@@ -35,6 +34,8 @@ if TYPE_CHECKING:
 # A marker file in a directory whose index is incomplete and has no manifest yet.
 _MAKING = f".{FILE_NAME}.making"
 
+Damage = Literal["rows", "files"]
+
 
 @dataclass
 class RewriteResult:
@@ -48,30 +49,29 @@ class RewriteResult:
 
 @contextmanager
 def rewriting(
-    directory: Path, *, damaged: bool = False, **changes: Any
+    directory: Path, *, damaged: Damage | None = None, **changes: Any
 ) -> Iterator[tuple[DatabaseSource, Store]]:
     """Yield the old index and an empty store. At the end, the store replaces the old index.
 
     The store goes on with the sequence numbers of the old index. After an error, the old index is
     unchanged.
 
-    :param damaged: the index may be damaged, see `DatabaseSource`. Then, notes and texts
-        are not copied.
+    :param damaged: what of the index may be damaged. Then, notes and texts are not copied. If it is
+        ``files``, the old index is a copy that its database has repaired.
     :param changes: changed fields of the manifest, such as `scheme`.
     :raises SchemeError: the driver of the database is not installed.
     :raises StorageError: the index is missing, open elsewhere or damaged, or the disk fails.
     """
     manifest = read_manifest(directory)
     new = replace(manifest, generation=manifest.generation + 1, **changes)
-    is_unreadable = damaged and not _is_readable(directory)
+    opened = _salvaged if damaged == "files" else opened_database
     try:
-        with (_salvaged if is_unreadable else opened_database)(directory) as (manifest, database):
-            source = DatabaseSource(database, manifest, damaged=damaged)
-            source.salvaged = is_unreadable
+        with opened(directory) as (manifest, database):
+            source = DatabaseSource(database, manifest, damaged=damaged is not None)
             _delete_leftovers(directory, manifest, database.path)
             with _new_store(directory, new) as store:
                 store.skip_to(source.next_sequence)
-                if not damaged:
+                if damaged is None:
                     for name, row in source.notes():
                         store.replace_note(name, None, row)
                     store.texts.copy(source.texts)
@@ -84,17 +84,6 @@ def rewriting(
             _delete_leftovers(directory, new)
     except OSError as error:
         raise StorageError(str(directory), f"it cannot be rewritten ({error})") from error
-
-
-def _is_readable(directory: Path) -> bool:
-    """Return True if the files of an index can be read, whatever its rows say."""
-    try:
-        with opened_database(directory) as (_, database):
-            for _ in database.rows(b"", records.END):
-                pass
-    except IndexCorrupt:
-        return False
-    return True
 
 
 @contextmanager

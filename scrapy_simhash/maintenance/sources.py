@@ -108,8 +108,6 @@ class DatabaseSource(Rows):
     :raises IndexCorrupt: the state row is missing or damaged.
     """
 
-    salvaged = False
-    """The database is a copy that its driver has repaired."""
     keep = False
     """`rewriting` keeps the old database under another name."""
 

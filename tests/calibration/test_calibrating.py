@@ -28,7 +28,8 @@ def calibrated(texts, preset="wide", confirmation=None, *, max_distance=None):
     ]
     chosen = PRESETS[preset]
     detector = Detector(chosen.scheme)
-    pages = list(fingerprinted(draw(documents, 1000), detector, lambda: None))
+    sample = draw(documents, 1000)
+    pages = list(fingerprinted(sample.documents, detector, sample.left_out))
     k = chosen.max_distance if max_distance is None else max_distance
     return pages, calibrate(pages, detector, k, confirmation or chosen.confirmation)
 

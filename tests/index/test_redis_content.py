@@ -63,7 +63,7 @@ def before_command(index, number, action):
 
 
 def problems(index):
-    return list(index._store.problems(lambda: None))
+    return list(index._store.problems())
 
 
 def test_pages_that_were_not_seen_since_expire(redis_backend, address):

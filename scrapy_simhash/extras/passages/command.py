@@ -105,26 +105,24 @@ def _add(options: argparse.Namespace) -> int:
     counts = dict.fromkeys(("new", "replaced", "unchanged", "passages"), 0)
     with open_passages(directory) as index:
         try:
-            with progress("documents") as on_progress:
-                for document in reader.documents(paths, exclude=directory):
-                    if isinstance(document, Skipped):
-                        skips.add(document)
-                        continue
-                    try:
-                        text = document.main_text()
-                    except ExtractionError as error:
-                        reason = "no text could be extracted"
-                        skips.add(Skipped(document.name, reason, str(error)))
-                        continue
-                    if not text.strip():
-                        skips.add(Skipped(document.name, "no text in it"))
-                        continue
-                    before = index.documents
-                    passages = index.add(document.name, text)
-                    added = "new" if index.documents > before else "replaced"
-                    counts["unchanged" if passages is None else added] += 1
-                    counts["passages"] += passages or 0
-                    on_progress()
+            for document in progress(reader.documents(paths, exclude=directory), "documents"):
+                if isinstance(document, Skipped):
+                    skips.add(document)
+                    continue
+                try:
+                    text = document.main_text()
+                except ExtractionError as error:
+                    reason = "no text could be extracted"
+                    skips.add(Skipped(document.name, reason, str(error)))
+                    continue
+                if not text.strip():
+                    skips.add(Skipped(document.name, "no text in it"))
+                    continue
+                before = index.documents
+                passages = index.add(document.name, text)
+                added = "new" if index.documents > before else "replaced"
+                counts["unchanged" if passages is None else added] += 1
+                counts["passages"] += passages or 0
         except KeyboardInterrupt:
             note(
                 f"{counts['new'] + counts['replaced']:,} documents were added and are kept: run "

@@ -35,7 +35,7 @@ from scrapy_simhash.index.redis.layout import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Iterable, Iterator
 
     from scrapy_simhash.index.base import Entry, NearDuplicate
     from scrapy_simhash.index.manifest import Manifest
@@ -287,11 +287,10 @@ class RedisRows:
             yield from rows
             start, last = start + len(rows), rows[-1]
 
-    def problems(self, on_progress: Callable[[], object]) -> Iterator[str]:
+    def problems(self) -> Iterator[str]:
         """Yield what is wrong with the content, in sentences: each stored entry must be readable,
         and have a row in the journal. This takes about 250 MB for a million entries.
 
-        :param on_progress: called for each entry.
         """
         last_sequence, size = 0, len(self)
         entries: dict[bytes, str] = {}
@@ -300,7 +299,6 @@ class RedisRows:
             if not state.stored:
                 continue
             count += 1
-            on_progress()
             try:
                 entry = decode_entry(-1, state.stored, self.layout.width_bytes)
             except ValueError:
