@@ -14,8 +14,6 @@ from types import SimpleNamespace
 
 import pytest
 import scrapy
-from hypothesis import given
-from hypothesis import strategies as st
 from itemloaders import ItemLoader
 from scrapy import Field, Item, Request, Selector, Spider
 from scrapy.http import HtmlResponse
@@ -143,23 +141,6 @@ def test_equal_values_have_one_hash_and_different_ones_have_different_ones(carri
 def test_what_cannot_be_compared_is_like_nothing(name):
     assert hash_of(cb_kwargs={"value": INCOMPARABLE[name]}) == UNLIKE_ANY
     assert hash_of(meta={"value": INCOMPARABLE[name]}) == UNLIKE_ANY
-
-
-plain = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.text(max_size=4),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=3), inner),
-    max_leaves=8,
-)
-
-
-@given(plain, plain)
-def test_hashes_are_equal_if_and_only_if_values_are(one, other):
-    same = repr(one) == repr(other) or (one == other and type(one) is type(other) is dict)
-    hashes = [hash_of(cb_kwargs={"value": value}) for value in (one, other)]
-    if same:
-        assert len(set(hashes)) == 1
-    elif one != other:
-        assert len(set(hashes)) == 2
 
 
 def test_callbacks():

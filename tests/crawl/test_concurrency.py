@@ -62,27 +62,17 @@ def test_of_64_near_duplicates_at_once_exactly_one_is_the_original(
     )
 
 
-def two(site, *, names=("one", "two"), together=True, **settings):
+def two(site, *, names=("one", "two"), **settings):
     """Crawls of two spiders, over /bees and over its copy."""
     first, second = (
         Crawl([site.url("/tea"), site.url(path)], settings, name=name)
         for name, path in zip(names, ("/bees", "/bees-copy"), strict=True)
     )
-    return [[first, second]] if together else [first, second]
+    return [[first, second]]
 
 
 def kept(results):
     return sorted(path for result in results for path in result.seen() if path != "/tea")
-
-
-@pytest.mark.parametrize("together", [True, False])
-def test_each_spider_has_an_index_of_its_own(site_with_family, tmp_path, together):
-    results = run(tmp_path, *two(site_with_family, together=together))
-    assert [result.finish_reason for result in results] == ["finished"] * 2
-    assert kept(results) == ["/bees", "/bees-copy"]
-    assert [result.stat("index/size") for result in results] == [2, 2]
-    directories = sorted(path.name for path in (tmp_path / "simhash" / "spiders").iterdir())
-    assert directories == ["one", "two"]
 
 
 @pytest.mark.parametrize("names", [("one", "two"), ("same", "same")])

@@ -65,11 +65,6 @@ def results(pages, module_path):
         "tag": crawl(pages, items, FIELDS | {"SIMHASH_ACTION": "tag"}),
         "items tagged": crawl(pages, items, both | {"SIMHASH_ITEM_ACTION": "tag"}),
         "odd": crawl(pages, odd, FIELDS),
-        "two fields": crawl(
-            pages,
-            {"/a": [item("mill", title=text("bees")), item("mill", 1, title=text("paper"))]},
-            FIELDS | {"SIMHASH_ITEM_FIELDS": "title,text"},
-        ),
         "named": crawl(
             pages,
             {"/a": [item("mill", copy, title=f"Mill {copy % 2}") for copy in range(3)]},
@@ -113,18 +108,6 @@ def test_items_are_counted_apart_from_pages(results):
     assert result.lines("8 items judged", "50.0%")
 
 
-def test_items_are_tagged_with_their_own_verdict(results, site):
-    kept = {item["id"]: item for item in results["tag"].items}
-    assert kept["mill"]["simhash_kind"] == "new"
-    # Too short for a verdict of its own; it has that of its page.
-    assert kept["short"]["simhash_kind"] == "new"
-    assert kept["short"]["simhash_fingerprint"] != kept["mill"]["simhash_fingerprint"]
-
-
-def test_where_copies_are_dropped_original_items_have_no_tags(results):
-    assert not [name for item in results["drop"].items for name in item if "simhash" in name]
-
-
 @pytest.mark.parametrize("name", ["tag", "items tagged"])
 def test_near_duplicate_items_can_be_tagged_instead(results, site, name):
     result = results[name]
@@ -160,17 +143,6 @@ def test_earlier_crawls_count_only_where_that_is_asked_for(pages, tmp_path):
     )
     assert ids(incremental) == ["paper"]
     assert ids(same) == []
-
-
-def test_a_growing_list_passes_only_its_new_item_when_incremental(pages, tmp_path):
-    # The same list with one more item at its top.
-    before = [item("mill"), item("bees"), item("paper")]
-    pages.put("/list", page("ice"))
-    [first] = run(tmp_path, crawl(pages, {"/list": before}, INCREMENTAL))
-    pages.put("/list", page("石桥"))
-    [second] = run(tmp_path, crawl(pages, {"/list": [item("tram"), *before]}, INCREMENTAL))
-    assert ids(first) == ["mill", "bees", "paper"]
-    assert ids(second) == ["tram"]
 
 
 COPYING = {"tests.crawl.components.CopyingPipeline": 10}

@@ -4,7 +4,6 @@ from collections import Counter
 from urllib.parse import urlsplit
 
 import pytest
-from lxml import html
 
 from scrapy_simhash.crawl.crawl_report import crawl_facts
 from tests.crawl.harness import IN_ORDER, Crawl, run_named
@@ -25,7 +24,6 @@ ONCE = {
 }
 TWICE = {"incremental": INCREMENTAL, "incremental, tag": INCREMENTAL | TAG, "not incremental": {}}
 MODES = {**ONCE, **TWICE}
-REPORTED = ("flood", "incremental")
 
 
 @pytest.fixture(scope="module")
@@ -46,15 +44,7 @@ def results(site, module_path):
     requests = [{"url": site.put(path, body), "errback": True} for path, body in pages.items()]
     requests[5]["method"] = "POST"
     requests.append({"url": site.url("/bees"), "errback": True, "dont_filter": True})
-    crawls = {
-        name: Crawl(
-            requests,
-            settings
-            | IN_ORDER
-            | ({"SIMHASH_REPORT": str(module_path / f"{name}.html")} if name in REPORTED else {}),
-        )
-        for name, settings in MODES.items()
-    }
+    crawls = {name: Crawl(requests, settings | IN_ORDER) for name, settings in MODES.items()}
     run_named(module_path, {name: crawls[name] for name in TWICE})
     return run_named(module_path, crawls)
 
@@ -125,29 +115,3 @@ def test_what_is_done_in_each_mode(results, name, outcomes, kept):
     )
     told = {reason: tuple(n[kind] for kind in SEEN) for reason, n in facts["kept"].items()}
     assert told == kept
-
-
-@pytest.mark.parametrize("name", REPORTED)
-def test_the_report_says_so(results, module_path, name):
-    facts = crawl_facts(results[name].stats, name, "finished")
-    root = html.parse(module_path / f"{name}.html").getroot()
-    (table,) = [
-        table
-        for table in root.get_element_by_id("crawl").iter("table")
-        if table.findtext("caption") == "What was done with pages that were seen before"
-    ]
-    rows = {
-        row.find("th").text_content(): [int(cell.text) for cell in row.iter("td")]
-        for row in table.find("tbody")
-    }
-    assert list(rows) == [
-        "dropped their callback did not run",
-        "followed only their links; items were dropped",
-        "tagged kept, with the verdict",
-        *(
-            f"of these kept: {reason.replace('_', ' ')} would have been dropped"
-            for reason in facts["kept"]
-        ),
-    ]
-    numbers = [*(facts[outcome] for outcome in OUTCOMES), *facts["kept"].values()]
-    assert [*rows.values()] == [[number[kind] for kind in SEEN] for number in numbers]

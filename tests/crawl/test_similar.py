@@ -35,7 +35,6 @@ def results(urls, site, module_path):
         "named": Crawl([*urls[:4], copy], {"SIMHASH_ITEM_TAGS": NAMED}),
         "debug": Crawl(urls[:3], {"SIMHASH_DEBUG": True}),
         "same-title": Crawl(urls, COPIES),
-        "report": Crawl(urls, {"SIMHASH_REPORT": str(module_path / "report.html")}),
     }
     return run_named(module_path, crawls)
 
@@ -121,11 +120,3 @@ def test_a_part_of_a_site_whose_pages_are_dropped_is_a_warning(results, site, mo
     )
     assert "if they are different pages, name in SIMHASH_DISTINCT_BY what tells" in line
     assert not results["drop"].lines("WARNING", "copies of")
-
-
-def test_the_report_shows_similar_pages_apart(results, urls, module_path):
-    text = (module_path / "report.html").read_text(encoding="utf-8")
-    assert f"{len(urls) - 1} of the new and changed pages are similar to another page" in text
-    section = text[text.index('<section id="similar"') :].partition("</section>")[0]
-    assert section.count(urls[-1]) >= 1
-    assert section.count('<th scope="row">') == len(urls) - 1

@@ -74,10 +74,6 @@ class TestNames:
         tag = opened.strip("<>").partition(" ")[0]
         assert not aside_in(f"{opened}voice</{tag}>")
 
-    def test_an_aside_does_not_contain_the_heading(self):
-        page = f"<div class=comments-and-text>{ARTICLE}</div>"
-        assert texts(page, aside=True) == ""
-
     def test_without_an_h1_the_first_heading_is_that_of_the_content(self):
         page = "<div class=has-social-comments><h2>Ferries</h2><p>one</p></div>"
         assert texts(page, aside=True) == ""

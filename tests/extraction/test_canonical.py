@@ -59,19 +59,6 @@ def test_other_elements_and_relations_are_ignored(link):
     assert extract(article_page(head=link)).canonical == ""
 
 
-@pytest.mark.parametrize(
-    "html",
-    [
-        "<body><p>text</p><link rel=canonical href=/page></body>",
-        "<link rel=canonical href=/page><p>text",
-        "<p>text<link rel=canonical href=/page>",
-        "<title>no end<body><p>text</title><link rel=canonical href=/page>",
-    ],
-)
-def test_the_link_is_found_on_broken_pages(html):
-    assert extract(html).canonical == "/page"
-
-
 def test_selectors_keep_the_canonical_url_unless_they_remove_the_link():
     html = article_page(head='<link rel="canonical" href="/page">')
     selected = extract(html, selectors=Selectors(select=("div.article",)))

@@ -120,10 +120,6 @@ class TestShown:
         assert not is_hidden(style)
         assert texts(f"<p style='{style}'>one</p>") == "one"
 
-    def test_hidden_elements_inside_hidden_elements_are_left_out(self):
-        html = "<div hidden>no<p hidden>no</p><svg>no</svg>no</div><p>a<b hidden>no</b>b</p>"
-        assert texts(html) == "ab"
-
 
 class TestMarksInTheInput:
     """Pages may contain the characters that `lines_of` uses as marks."""
@@ -163,21 +159,10 @@ class TestLinks:
     def test_the_characters_of_links_are_counted(self, html, expected):
         assert [(line.text, line.link_characters) for line in lines(html)] == expected
 
-    def test_targets_of_links_in_a_main_that_an_unclosed_link_contains_are_no_text(self):
-        html = "<a href=x>open<main><p>a <a href=y>link</a></p><h1>b</h1></main>"
-        assert texts(html) == "open|a link|b"
-
     def test_links_of_chrome_do_not_count(self):
         html = "<nav><a href=x>a</a><ul><li><a href=y>b</a></ul><main><a href=z>c</a></main></nav>"
         found = [(line.link_characters, line.targets, line.row) for line in lines(html)]
         assert found == [(0, (), False), (0, (), False), (1, ("z",), False)]
-
-
-class TestRows:
-    def test_rows_of_tables_items_terms_and_descriptions_are_rows(self):
-        html = "<p>a<table><tr><td>b<td>c</table><dl><dt>d<dd>e</dl><ul><li>f</ul>"
-        assert texts(html, row=True) == "b c|d|e|f"
-        assert texts(html, row=False) == "a"
 
 
 class TestWords:

@@ -11,7 +11,7 @@ from readability import Document
 from scrapy_simhash.extraction import extract
 from scrapy_simhash.extraction.readability import drop_all
 from tests.real_pages import real_pages, sets_with_pages
-from tests.samples import CHINESE, PARAGRAPHS, REFERENCE_PAGE, article_page
+from tests.samples import CHINESE, REFERENCE_PAGE, article_page
 
 LONG = (
     "The harbour was closed all night, because of the storm, and the ferry waited outside with "
@@ -113,15 +113,3 @@ def random_page(chance: random.Random, depth: int = 0) -> str:
             if tag not in ("img", "br"):
                 pieces.append(f"{random_page(chance, depth + 1)}</{tag}>")
     return "".join(pieces) if depth else body(*pieces)
-
-
-class TestIndependence:
-    def test_earlier_pages_do_not_change_a_text(self):
-        pages = [
-            body(f"<div class='{name}'><p>{LONG}</p><p>{PARAGRAPHS[0]}</p></div><p>{LONG}</p>")
-            for name in ("comment", "comment main", "content", "menu", "text", "")
-        ]
-        alone = [stock(page) for page in pages]
-        assert len(set(alone)) > 1
-        for order in (pages, pages[::-1], pages * 2):
-            assert [lean(page) for page in order] == [alone[pages.index(page)] for page in order]

@@ -5,12 +5,10 @@ from __future__ import annotations
 import random
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from scrapy_simhash.extraction import extract
 from scrapy_simhash.extraction.lines import Line
-from scrapy_simhash.extraction.segments import MIN_CONTENT_WORDS, content_lines, words_of
+from scrapy_simhash.extraction.segments import content_lines
 from tests.samples import PARAGRAPHS, article_page
 
 WORDS = "the ferry harbour bread post island rain storm boats captain night pier".split()
@@ -21,52 +19,6 @@ def line(words: int, name: str = "text", *, link: bool = False, **marks: bool) -
     """Return a line of `words` words."""
     text = " ".join([name] * words)
     return Line(text, words, len(text) if link else 0, **marks)
-
-
-any_line = st.builds(
-    lambda words, links, chrome, row, heading: Line(
-        " ".join(["word"] * words), words, links * words, chrome, row, heading
-    ),
-    st.integers(1, 200),
-    st.integers(0, 4),
-    st.booleans(),
-    st.booleans(),
-    st.booleans(),
-)
-
-
-def is_subsequence(some: list[Line], every: list[Line]) -> bool:
-    rest = iter(every)
-    return all(any(one is other for other in rest) for one in some)
-
-
-class TestAnyLines:
-    @given(st.lists(any_line, max_size=40))
-    def test_content_is_a_subsequence_of_the_lines_after_the_heading(self, lines):
-        found = content_lines(lines)
-        heading = next((one for one in lines if one.heading and not one.chrome), None)
-        if heading is not None:
-            assert found.count(heading) >= 1
-        if not is_subsequence(found, lines):
-            assert found[0] is heading
-            assert is_subsequence(found[1:], lines)
-        assert content_lines(lines) == found
-        assert bool(found) == any(not one.chrome for one in lines)
-
-    @given(st.lists(any_line, max_size=40))
-    def test_content_has_no_chrome_if_other_lines_have_enough_words(self, lines):
-        plain = [one for one in lines if not one.chrome and not one.link_characters]
-        found = content_lines(lines)
-        if words_of(plain) >= MIN_CONTENT_WORDS:
-            assert not any(one.chrome for one in found)
-        if words_of(found) < MIN_CONTENT_WORDS:
-            outside = [one for one in lines if not one.chrome]
-            assert len(found) == len(outside), "all lines outside chrome are taken"
-
-
-def test_text_between_the_heading_and_the_content_is_kept():
-    page = [line(2, "Boats", heading=True), line(3, "by Ada"), *2 * NAVIGATION, *2 * [line(80)]]
-    assert content_lines(page) == [*page[:2], *page[-2:]]
 
 
 class TestSteps:
@@ -81,13 +33,6 @@ class TestSteps:
         found = content_lines([*NAVIGATION, *sections, line(5, "footer", chrome=True)])
         assert found == [one for one in sections if not one.link_characters]
 
-    def test_a_short_introduction_to_a_list_is_not_the_whole_content(self):
-        introduction = line(70, "introduction")
-        links = [line(4, f"item {number}", link=True) for number in range(50)]
-        page = [line(3, "menu", chrome=True), introduction, *links]
-        assert content_lines(page) == [introduction, *links]
-        assert content_lines([*page[:2], *links[:10]]) == [introduction], "most of the page"
-
     def test_the_links_of_a_listing_are_content_beside_prices_and_a_form(self):
         introduction = line(57, "introduction")
         links = [line(7, f"ring {number}", link=True) for number in range(15)]
@@ -95,11 +40,6 @@ class TestSteps:
         entries = [one for pair in zip(links, prices, strict=True) for one in pair]
         page = [line(3, "sort by", chrome=True), introduction, *entries]
         assert content_lines(page) == page[1:]
-
-    def test_a_long_text_before_a_list_is_the_content(self):
-        text = [line(80, "text"), line(80, "text")]
-        links = [line(4, f"item {number}", link=True) for number in range(500)]
-        assert content_lines([*text, *links]) == text
 
     @pytest.mark.parametrize("is_row", [True, False])
     def test_many_more_short_lines_than_text_are_content(self, is_row):
@@ -146,10 +86,6 @@ PRODUCT = (
     f"<dl>{SHEET}</dl></div><footer>Imprint</footer></body></html>"
 )
 BOTH = pytest.mark.parametrize("extractor", ["readability", "segments"])
-CONSENT = (
-    "We and our 128 partners store and read information on your device, such as cookies, in order "
-    "to show you advertisements, to count how often you saw them, and to learn about our visitors. "
-)
 
 
 class TestPages:
@@ -170,27 +106,6 @@ class TestPages:
         # readability keeps navigation if it takes the whole page for the article.
         assert extractor == "readability" or "Oars" not in found.text
         assert "Imprint" not in found.text
-
-    @BOTH
-    @pytest.mark.parametrize(
-        "opened",
-        [
-            "<div class='cookie-banner'>",
-            "<div id='CookieConsent'>",
-            "<section id='gdpr'>",
-            "<div role='dialog'>",
-            "<dialog open>",
-        ],
-    )
-    @pytest.mark.parametrize("first", [True, False])
-    def test_a_long_cookie_banner_is_left_out(self, extractor, opened, first):
-        tag = opened.strip("<>").partition(" ")[0]
-        text = f"<p>{CONSENT * 3}</p>" * 8
-        banner = f"{opened}<div>{text}</div><button>Accept</button></{tag}>"
-        before, behind = ("<body>", "") if first else ("</div>", "<div class=")
-        page = article_page().replace(before + behind, before + banner + behind, 1)
-        assert banner in page
-        assert extract(page, extractor).text == extract(article_page(), extractor).text
 
     @BOTH
     def test_documentation_that_is_a_list_of_links_has_a_text(self, extractor):
@@ -264,14 +179,6 @@ class TestAListBesideItsIntroduction:
         assert PARAGRAPHS[0] in one
         assert "Imprint" not in one
 
-    def test_the_order_stays(self):
-        list_first = "".join(f"<div>Case {n} of Hill</div>" for n in range(100, 150))
-        text = extract(
-            f"{list_first}<p><a href=/a>Help</a></p>" * 2 + f"<p>{'<p>'.join(PARAGRAPHS * 3)}",
-            "segments",
-        ).text
-        assert text.index("Case 149 of Hill") < text.index(PARAGRAPHS[0])
-
     @pytest.mark.parametrize(
         ("form", "count"), [("<div>{name} {n}</div>", 5), ("<div>Case of the hill</div>", 50)]
     )
@@ -327,10 +234,4 @@ class TestDocuments:
         script = f"<script type=application/ld+json>{declared}</script>"
         found = extract(self.page("soup", script, 90, heading), "segments")
         assert "soup soup" in found.text
-        assert found.targets
-
-    def test_a_short_text_beside_links_keeps_its_targets(self):
-        script = '<script type="application/ld+json">{"@type": "Article", "name": "Soups"}</script>'
-        found = extract(self.page("soup", script, 70, "Soups"), "segments")
-        assert "soup soup" not in found.text
         assert found.targets

@@ -72,10 +72,6 @@ class TestSelect:
             assert found == replace(expected, unmatched=(select,))
             assert found.way == extractor
 
-    def test_hidden_elements_in_selected_content_are_left_out(self):
-        page = "<div id=a>one<p hidden>no</p><p style='display:none'>no</p></div>"
-        assert selected("#a", page=page).text == "one"
-
     def test_thousands_of_selected_elements_are_fast(self):
         page = f"<div>{'<p>x</p>' * 30_000}</div>"
         started = time.process_time()
@@ -116,13 +112,6 @@ class TestRemove:
 
 
 class TestCompiled:
-    @pytest.mark.parametrize("selector", ["p >", "//p[", "", "p::text", "//x:p"])
-    def test_invalid_selectors_are_scheme_errors(self, selector):
-        with pytest.raises(SchemeError, match="selector"):
-            extract(PAGE, selectors=Selectors((selector,)))
-        with pytest.raises(SchemeError, match="selector"):
-            extract(PAGE, selectors=Selectors(remove=(selector,)))
-
     @pytest.mark.parametrize("selector", ["//main/p[no-such()]", "//main//p[$x]"])
     def test_errors_during_evaluation_are_raised(self, selector):
         page = "<main><h1>A ferry</h1><p>One.</p></main>"

@@ -66,11 +66,6 @@ def test_a_listing_leads_to_its_entries_and_not_to_its_chrome():
     assert targets == {"case": 4, **{str(n): 4 for n in range(100, 120)}, "help": 1}
 
 
-def test_pictures_in_chrome_lead_nowhere():
-    logo = "<nav><a href=/logo/1><img></a></nav>"
-    assert "logo" not in extract(f"{logo}<ul>{cases(100)}</ul>{logo}<p>Help</p>").targets
-
-
 @pytest.mark.parametrize(
     ("form", "weight"),
     [
@@ -107,14 +102,6 @@ def test_a_short_list_after_its_introduction_is_what_a_page_leads_to(form):
     # What all targets share does not tell them apart.
     assert set(extract(page % "").targets) == {"100", "101", "102"}
     assert extract(page % "<h2>See also</h2>").targets == {}
-
-
-def test_selectors_choose_the_links():
-    from scrapy_simhash.extraction import Selectors
-
-    page = f"<div id=a><ul>{cases(100)}</ul></div><div id=b><ul>{cases(300)}</ul></div>"
-    targets = extract(page, selectors=Selectors(select=("#a",))).targets
-    assert set(targets) == {"case", *map(str, range(100, 120))}
 
 
 @pytest.mark.parametrize(
@@ -229,14 +216,6 @@ def test_embedded_documents_tell_pages_apart(html):
 )
 def test_what_is_no_embedded_document(html):
     assert embedded(html) == set()
-
-
-def test_random_parameters_are_not_all_that_counts():
-    one, other = (
-        embedded(f"<iframe src='//a.example/captcha/anchor?key=k7&random={n}'></iframe>")
-        for n in (1, 2)
-    )
-    assert one & other
 
 
 def test_a_document_is_the_same_in_another_player():
