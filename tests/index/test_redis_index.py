@@ -15,7 +15,7 @@ from scrapy_simhash.errors import (
     SchemeError,
     StorageError,
 )
-from scrapy_simhash.index import TablePlan
+from scrapy_simhash.index import PageToObserve, TablePlan
 from scrapy_simhash.index.redis import open_redis_index
 from scrapy_simhash.index.redis.layout import state_key
 
@@ -44,6 +44,26 @@ def test_a_crawl_that_several_processes_name_has_one_beginning(redis_backend):
             assert alone.observe("copy", B).kind == "new"
     with pytest.raises(IndexMismatch, match=r"monday.*incremental: False → True"):
         redis_backend.open(crawl="monday", incremental=True)
+
+
+def test_pages_are_observed_together_in_one_round_trip(redis_backend, redis, monkeypatch):
+    if redis_backend.server.cluster:
+        pytest.skip("a cluster is asked where its keys are")
+    sent, send = [], redis.Connection.send_packed_command
+    with redis_backend.open() as index:
+        index.observe("before", D)  # sends the scripts
+        monkeypatch.setattr(
+            redis.Connection,
+            "send_packed_command",
+            lambda self, *given, **named: sent.append(1) or send(self, *given, **named),
+        )
+        pages = [
+            PageToObserve(key, fingerprint) for key, fingerprint in zip("abc", FAR, strict=False)
+        ]
+        observed = index.observe_all(pages)
+        assert (len(sent), {one.kind for one in observed}) == (1, {"new"})
+        index.confirm_all(observed)
+        assert len(sent) == 2
 
 
 def test_other_settings_than_those_of_the_index_are_refused(redis_backend):
