@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, NamedTuple
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 from urllib.parse import parse_qsl, urlsplit
 
 if TYPE_CHECKING:
@@ -44,23 +45,24 @@ def url_pattern(key: str) -> str:
     return f"{pattern}?{query}" if query else pattern
 
 
-class PatternCount(NamedTuple):
+@dataclass
+class PatternCount:
     """Counts of the pages with one URL pattern.
 
+    :param example: key of the last copy, or of the first page if there is none.
     :param copies: number of pages that are near-duplicates of another page.
     :param dropped: number of copies that were dropped.
     :param original: pattern of most of the pages that they are copies of, if any has most.
     :param surplus: how many more of them had this pattern than others, see `PatternCounts.add`.
-    :param example: key of the last copy, or of the first page if there is none.
     """
 
     pattern: str
-    pages: int
-    copies: int
-    dropped: int
-    original: str
-    surplus: int
     example: str
+    pages: int = 0
+    copies: int = 0
+    dropped: int = 0
+    original: str = ""
+    surplus: int = 0
 
 
 class PatternCounts:
@@ -81,33 +83,28 @@ class PatternCounts:
         pattern = url_pattern(key)
         if pattern == key:  # not a URL
             return
-        count = self._counts.get(pattern) or PatternCount(pattern, 0, 0, 0, "", 0, key)
-        count = count._replace(pages=count.pages + 1)
+        count = self._counts.setdefault(pattern, PatternCount(pattern, key))
+        count.pages += 1
         if original is not None and original != key:
             # The majority vote of Boyer and Moore (1981), in constant space.
             of = url_pattern(original)
             if not count.surplus:
-                count = count._replace(original=of)
-            surplus = count.surplus + (1 if of == count.original else -1)
-            count = count._replace(
-                copies=count.copies + 1,
-                dropped=count.dropped + dropped,
-                surplus=surplus,
-                example=key,
-            )
-        self._counts[pattern] = count
+                count.original = of
+            count.surplus += 1 if of == count.original else -1
+            count.copies += 1
+            count.dropped += dropped
+            count.example = key
         if len(self._counts) > 2 * self._max_patterns:
             largest = sorted(self._counts.values(), key=lambda count: -count.pages)
             self._counts = {count.pattern: count for count in largest[: self._max_patterns]}
 
     def take_back(self, key: str) -> None:
         """Take back that a page was counted as a dropped copy."""
-        pattern = url_pattern(key)
-        count = self._counts.get(pattern)
+        count = self._counts.get(url_pattern(key))
         if count is not None and count.dropped:
-            self._counts[pattern] = count._replace(
-                pages=count.pages - 1, copies=count.copies - 1, dropped=count.dropped - 1
-            )
+            count.pages -= 1
+            count.copies -= 1
+            count.dropped -= 1
 
     def with_copies(self) -> Sequence[PatternCount]:
         """Return the patterns of at least 20 pages of which a third are copies, those with the most

@@ -36,7 +36,8 @@ def counted(pages, copies, *, dropped=0, to=SHOP):
 
 def test_a_pattern_with_many_copies_is_found():
     [found] = counted(88, 41, dropped=30).with_copies()
-    assert found[:5] == (PATTERN, 88, 41, 30, PATTERN)
+    assert (found.pattern, found.original) == (PATTERN, PATTERN)
+    assert (found.pages, found.copies, found.dropped) == (88, 41, 30)
     assert url_pattern(found.example) == PATTERN
 
 
@@ -48,7 +49,7 @@ def test_a_page_that_is_judged_again_counts_once():
     counts.add(SHOP.format(2))
     counts.take_back("https://elsewhere.test/")
     [found] = counts.with_copies()
-    assert found[:4] == (PATTERN, 88, 40, 29)
+    assert (found.pattern, found.pages, found.copies, found.dropped) == (PATTERN, 88, 40, 29)
 
 
 @pytest.mark.parametrize(

@@ -74,16 +74,16 @@ class SimhashDownloaderMiddleware(Component):
         answer = self._answers.pop(request, None)
         if answer is not None:  # other middlewares have seen it already, and may have changed it
             response = _again(answer, request)
-        page = await self._fingerprint(request, response)
+        page, key = await self._fingerprint(request, response), self._identity.key(request)
         if 200 <= response.status < 300:  # noqa: PLR2004 - success
-            self._compare_with_earlier(request, page)
+            self._compare_with_earlier(request, key, page)
         if (page is None or page.skipped) and response.status not in _GONE_STATUSES:
-            self._pages.mark_not_judged(self._identity.key(request))
+            self._pages.mark_not_judged(key)
         if page is None:
             self._request_ended(request)
-        if page is not None and page.fingerprint is not None and self._pages.calls.in_threads:
+        elif page.fingerprint is not None and self._pages.calls.in_threads:
             page = with_request(page, request, self._arguments.hash(request))
-            await self._pages.ask_early(self._identity.key(request), page, response)
+            await self._pages.ask_early(key, page, response)
             self._fingerprinted[response] = page, None
         return response
 
@@ -92,13 +92,14 @@ class SimhashDownloaderMiddleware(Component):
         self._pages.mark_not_judged(self._identity.key(request))
         self._request_ended(request)
 
-    def _compare_with_earlier(self, request: Request, page: PageFingerprint | None) -> None:
+    def _compare_with_earlier(
+        self, request: Request, key: str, page: PageFingerprint | None
+    ) -> None:
         """Compare a page with an earlier one under its key, whose copies may have been dropped for
         a content that the spider did not want.
         """
         if self._pages.index is None or request.callback is NO_CALLBACK:
             return
-        key = self._identity.key(request)
 
         def text() -> PageToObserve | None:
             if page is None or page.fingerprint is None:

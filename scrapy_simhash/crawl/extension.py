@@ -116,16 +116,12 @@ class SimhashExtension:
             extension = cls(crawler)
         if extension.settings.pages:  # now: workers take longer to start than all else
             extension.fingerprinter.start()
-        handlers: list[tuple[Any, object]] = [
-            (extension.spider_opened, scrapy_signals.spider_opened),
-            (extension.spider_idle, scrapy_signals.spider_idle),
-            (extension.spider_closed, scrapy_signals.spider_closed),
-            (extension.item_done, scrapy_signals.item_scraped),
-            (extension.item_done, scrapy_signals.item_dropped),
-            (extension.item_done, scrapy_signals.item_error),
-        ]
-        for handler, signal in handlers:
-            crawler.signals.connect(handler, signal=signal)
+        connect = crawler.signals.connect
+        connect(extension.spider_opened, signal=scrapy_signals.spider_opened)
+        connect(extension.spider_idle, signal=scrapy_signals.spider_idle)
+        connect(extension.spider_closed, signal=scrapy_signals.spider_closed)
+        for signal in ("item_scraped", "item_dropped", "item_error"):
+            connect(extension.item_done, signal=getattr(scrapy_signals, signal))
         return extension
 
     def require_pages(self, name: str, value: object) -> None:
@@ -185,7 +181,7 @@ class SimhashExtension:
             index.plan,
             first.policy.action,
             index.location,
-            first.size_at_opening,
+            len(index),
             extra={"spider": spider},
         )
 

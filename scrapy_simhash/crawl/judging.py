@@ -100,7 +100,6 @@ class Judging:
         self.calls = IndexCalls(None, errors)
         """Calls to the index. `open` and `close` replace this object."""
         self.location = settings.index_location(what)
-        self.size_at_opening = 0
         rules = Rules(settings.max_distance, settings.confirmation)
         self.contents = Contents(rules)
         self.retries = Retries(
@@ -167,7 +166,6 @@ class Judging:
             kind = settings("SIMHASH_INDEX")
             index = open_in_directory(location, scheme, kind=kind, **options)
         self.calls = IndexCalls(index, self.errors, patience_s=patience_s)
-        self.size_at_opening = len(index)
         starts.record(index)
         self._crawl = Crawl(index.crawl_start, int(time()))
 

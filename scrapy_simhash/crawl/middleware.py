@@ -199,7 +199,6 @@ class SimhashSpiderMiddleware(_SpiderMiddleware):
         self._request_ended = crawl.request_ended
         self._following = crawl.following
         self._foreign_values = crawl.foreign_values
-        self._waiting = crawl.waiting
 
     def process_spider_input(self, response: Response) -> None:
         """Judge the page. :raises NearDuplicatePage: its callback must not run."""
@@ -269,7 +268,6 @@ class SimhashSpiderMiddleware(_SpiderMiddleware):
         self._asking_again.page_arrived(state)
         if state.dropped:
             self._asking_again.dropped(state, request, by_engine=by_engine)
-            self._waiting.dropped()
         self._tell(state, response)
 
     def _tell(self, page: PageState, response: Response) -> None:

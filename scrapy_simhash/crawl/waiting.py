@@ -51,18 +51,13 @@ class WaitingSpiders:
         self._retries = retries
         self.is_idle = False
         """No request was made since the crawl was idle."""
-        self._is_timed = self._is_connected = False
+        self._is_timed = False
         self._starting = True
         self._requests = 0
         self._delay_s = _FIRST_DELAY_S
         self._ran_at_s = -_FOLLOWS_WITHIN_S
         self._attempts = 0  # that nothing followed
-
-    def dropped(self) -> None:
-        """Record that a page was dropped, so that the spider may wait for it."""
-        if not self._is_connected:
-            self._is_connected = True
-            self._crawler.signals.connect(self._nothing_to_do, signal=signals.scheduler_empty)
+        crawler.signals.connect(self._nothing_to_do, signal=signals.scheduler_empty)
 
     def requested(self, request: Request) -> None:
         """Record that a page is downloaded, so the spider has gone on."""

@@ -41,7 +41,6 @@ class World:
         request = Request(f"{URL}{number}", **given)
         copy = DroppedCopy(request.url, 0, NO_EVIDENCE, request)
         self.retries.responses.keep(copy, HtmlResponse(request.url))
-        self.waiting.dropped()
 
     def nothing_to_do(self):
         """Return the delay of the timer that this starts; None without one."""
