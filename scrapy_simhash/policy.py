@@ -124,9 +124,6 @@ class Circumstances:
     no_retry: NoRetry | None = None
 
 
-NOTHING_SPECIAL = Circumstances()
-
-
 @dataclass(frozen=True, kw_only=True)
 class Policy:
     """The rules that map a verdict and its context to an action.
@@ -154,7 +151,7 @@ class Policy:
         )
 
     def decide(
-        self, verdict: Verdict, around: Circumstances = NOTHING_SPECIAL
+        self, verdict: Verdict, around: Circumstances | None = None
     ) -> tuple[Action, KeptReason | None]:
         """Return the action, and the reason if a page with seen content passes nevertheless.
 
@@ -162,32 +159,26 @@ class Policy:
         if those of seen content are. If the callback gives no items (with values of their own),
         nothing has passed.
         """
-        follow = self._follows(verdict, around)
-        if self.action == "tag":
-            action = Action(follow=follow)
-        else:
-            call = follow or around.call_needed
-            action = Action(call=call, items=False, follow=follow)
-        if action == PASS or not self.seen(verdict):
+        around = around or Circumstances()
+        follow, hides_items = self._follows(verdict, around), self.action == "drop"
+        call = follow or around.call_needed or not hides_items
+        if (follow and not hides_items) or not self.seen(verdict):
             return PASS, None
-        hides_items = not action.items
-        reason = self._reason_to_pass(verdict, around, hides_items=hides_items)
         observation = verdict.observation
+        reason = self._reason_to_pass(verdict, around, hides_items=hides_items)
         if reason is not None:
-            action = PASS
-        elif (
-            observation is not None
-            and not observation.earlier.gave_items
-            and (around.gives_items or action.call)
-        ):
-            action, reason = Action(follow=follow), "no_items" if hides_items else None
-        elif hides_items and around.has_foreign:
-            action, reason = Action(follow=follow), "values"
-        elif hides_items and around.is_flood:
-            action, reason = PASS, "flood"
-        elif around.no_retry and observation is not None and observation.provisional:
-            action, reason = PASS, around.no_retry
-        return action, reason
+            return PASS, reason
+        gave_items = observation is None or observation.earlier.gave_items
+        if not gave_items and (around.gives_items or call):
+            return Action(follow=follow), "no_items" if hides_items else None
+        if hides_items and around.has_foreign:
+            return Action(follow=follow), "values"
+        if hides_items and around.is_flood:
+            reason = "flood"
+        elif observation is not None and observation.provisional:
+            reason = around.no_retry
+        action = Action(call=call, items=not hides_items, follow=follow)
+        return (PASS if reason else action), reason
 
     def _follows(self, verdict: Verdict, around: Circumstances) -> bool:
         """Return True if the links on a page with seen content are followed."""

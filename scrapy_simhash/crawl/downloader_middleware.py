@@ -130,7 +130,7 @@ class SimhashDownloaderMiddleware(Component):
         given = next((result for _, result in results if isinstance(result, tuple)), None)
         if given is not None:
             # Without a fingerprint, the index is not asked. The page does not count as skipped.
-            page = replace(page, fingerprint=None, skipped=None)
+            page = replace(page, fingerprint=None, skipped=None, title="", text="")
         self._fingerprinted[response] = page, given
         if is_cached:
             pages.stats.count("exact_duplicate")

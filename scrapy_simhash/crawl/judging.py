@@ -118,6 +118,7 @@ class Judging:
         self._cluster_limit: int = settings("SIMHASH_CLUSTER_LIMIT") if is_for_pages else 0
         self._max_text_bytes: int = settings("SIMHASH_KEEP_TEXT") if is_for_pages else 0
         self._debug: bool = settings("SIMHASH_DEBUG")
+        self._prefers_canonical: bool = settings("SIMHASH_PREFER_CANONICAL")
         self._crawl: Crawl | None = None
         self._canonical_urls = CanonicalUrls()
         # Response → finalizer that moves the verdict of an index on the network to `_uncalled`. The
@@ -306,29 +307,34 @@ class Judging:
         self,
         verdict: Verdict,
         request: Request | None,
-        around: Circumstances,
+        around: Callable[[], Circumstances],
         response: Response | None = None,
     ) -> tuple[Action, KeptReason | None]:
         """Decide what to do with a page, and count the outcome. Return the result of the policy.
 
         :param request: repeats the page; None for an item of ``start()``.
-        :param around: the circumstances, as far as this object does not know them.
+        :param around: returns the circumstances, as far as this object does not know them.
         :param response: the response of a page; None for an item.
         """
-        observation = verdict.observation
-        preferred = verdict.canonical == "page" and self._settings("SIMHASH_PREFER_CANONICAL")
-        no_retry: NoRetry | None = "held_too_many" if self.retries.full else None
-        action, reason = self.policy.decide(
-            verdict,
-            replace(
-                around,
-                preferred=preferred,
-                is_flood=self._is_flood(verdict),
-                refused=self.contents.is_refused(observation),
-                gives_items=self.retries.gives_items or around.rescheduled,
-                no_retry="no_page" if request is None else no_retry,
-            ),
-        )
+        observation, action, reason = verdict.observation, PASS, None
+        preferred = False
+        arguments: Sequence[str] = ()
+        if self.policy.seen(verdict):
+            preferred = verdict.canonical == "page" and self._prefers_canonical
+            no_retry: NoRetry | None = "held_too_many" if self.retries.full else None
+            found = around()
+            arguments = found.arguments
+            action, reason = self.policy.decide(
+                verdict,
+                replace(
+                    found,
+                    preferred=preferred,
+                    is_flood=self._is_flood(verdict),
+                    refused=self.contents.is_refused(observation),
+                    gives_items=self.retries.gives_items or found.rescheduled,
+                    no_retry="no_page" if request is None else no_retry,
+                ),
+            )
         if verdict.kind == "near-duplicate" and observation is not None:
             self._make_pending(observation, preferred=preferred, reason=reason)
         if reason in (None, "flood"):
@@ -340,7 +346,7 @@ class Judging:
         elif observation is not None and observation.provisional:
             self.calls.discard(observation)
         if reason == "request":
-            self._passed_for_arguments.update(around.arguments)
+            self._passed_for_arguments.update(arguments)
         if action != PASS and request is not None and observation is not None and reason is None:
             if not action.call:
                 self._keep_dropped(observation, request, response)

@@ -42,7 +42,6 @@ if TYPE_CHECKING:
     from scrapy.http import Response
 
     from scrapy_simhash.crawl.extension import SimhashExtension
-    from scrapy_simhash.policy import Action
     from scrapy_simhash.verdict import Verdict
 
 
@@ -207,74 +206,75 @@ class SimhashSpiderMiddleware(_SpiderMiddleware):
             return
         request.meta.pop(VERDICT_META_KEY, None)  # of an earlier response to this request
         self._asking_again.page_arrived(None)
-        request_hash = self._arguments.hash(request)
-        was_refused = REFUSED_META_KEY in request.meta
         # The callback may copy the meta to other requests, so our marks are removed. Retries keep
         # them: without, a callback that gives up and yields an item would confirm a ban page.
         repeatable = repeated(request)
-        refused_fingerprint = request.meta.pop(REFUSED_META_KEY, None)
-        asked_again = request.meta.pop(ASKED_AGAIN_META_KEY, False)
+        was_refused = REFUSED_META_KEY in request.meta
+        marks = (
+            REFUSED_META_KEY,
+            ASKED_AGAIN_META_KEY,
+            CALLED_AFTER_ALL_META_KEY,
+            OTHER_URL_META_KEY,
+        )
+        refused, asked_again, waited_for, _ = (request.meta.pop(mark, None) for mark in marks)
         key = self._identity.key(request)
         by_engine = CARRIED_META_KEY not in request.meta and not is_retry(request)  # `engine.crawl`
-        asked_again = (by_engine and self._asking_again.claims(request)) or asked_again
-        request.meta.pop(OTHER_URL_META_KEY, None)
-        waited_for = request.meta.pop(CALLED_AFTER_ALL_META_KEY, False)
-        arguments = self._arguments.names(request)
+        asked_again = (by_engine and self._asking_again.claims(request)) or bool(asked_again)
         self._arguments.reaches_spider(response, request)
         page, given = self._fingerprinted.pop(response, (None, None))
         if page is None:
             return
-        if given is not None:
-            self._act_on_given(response, repeatable, key, *given)
-            return
-        verdict, reason = None, page.skipped
         asked_with = page.evidence.request  # an index on the network was asked before
-        if reason is None:
-            page = with_request(page, request, request_hash)
+        verdict: Verdict | None = None
+        if given is not None:  # by a handler of a signal
+            verdict = replace(given[0], key=key)
+        elif page.skipped is None:
+            page = with_request(page, request, self._arguments.hash(repeatable))
             verdict = self._pages.judge(key, page, response)
+        observation = None if verdict is None else verdict.observation
+        is_retried = self._request_ended(request, observation)
         if verdict is None:
-            self._request_ended(request)
-            request.meta[VERDICT_META_KEY] = {"kind": "skipped", "reason": reason or "index_error"}
+            reason = page.skipped or "index_error"
+            request.meta[VERDICT_META_KEY] = {"kind": "skipped", "reason": reason}
             return
         request.meta[VERDICT_META_KEY] = verdict.to_dict()
-        if verdict.kind == "near-duplicate":
-            response.flags.append(FLAG)
+        if verdict.kind in (FLAG, "error-page"):
+            response.flags.append(verdict.kind)
         original = verdict.representative or key
         follows_chains = self._pages.policy.follow_chains
-        call_needed = waited_for or (follows_chains and self._following.leads_on(original))
-        action, kept_reason = self._pages.act_on(
-            verdict,
-            repeatable,
-            Circumstances(
+
+        def circumstances() -> Circumstances:
+            leads_on = follows_chains and self._following.leads_on(original)
+            return Circumstances(
                 method=request.method,
                 has_password=lambda: has_password(response),
                 asked_again=asked_again,
-                rescheduled=self._request_ended(request, verdict.observation) or was_refused,
-                request_has_changed=asked_with not in (b"", request_hash)
+                rescheduled=is_retried or was_refused,
+                request_has_changed=asked_with not in (b"", page.evidence.request)
                 or self._is_shared(verdict, repeatable),
-                arguments=tuple(chain.from_iterable(arguments)),
+                arguments=tuple(chain.from_iterable(self._arguments.names(repeatable))),
                 depth_limited=self._depth_limited,
-                call_needed=call_needed,
+                call_needed=bool(waited_for) or leads_on,
                 items_needed=follows_chains and self._following.leads_on_by_items(original),
                 has_foreign=self._foreign_values.has_foreign(original, request),
                 is_start=_is_start(request),
-            ),
-            response,
-        )
+            )
+
+        if given is not None:
+            action, kept_reason = given[1], None
+            self._pages.record_given(verdict, action)
+        else:
+            action, kept_reason = self._pages.act_on(verdict, repeatable, circumstances, response)
         state = PageState(key, verdict, action, repeatable, page.title, page.text, kept_reason)
-        state.may_lead_on = waited_for or follows_chains
+        state.may_lead_on = bool(waited_for) or follows_chains
         state.may_follow = self._takes_place(state) and self._following.is_barren(original)
-        self._settlement.begin(response, state, refused_fingerprint)
+        self._settlement.begin(response, state, refused)
         self._asking_again.page_arrived(state)
         if state.dropped:
             self._asking_again.dropped(state, request, by_engine=by_engine)
-        self._tell(state, response)
-
-    def _tell(self, page: PageState, response: Response) -> None:
-        """Send `page_judged`. :raises NearDuplicatePage: the callback must not run."""
-        self._signals.send_catch_log(signals.page_judged, page=page, response=response)
-        if page.dropped and page.verdict is not None:
-            raise NearDuplicatePage(response, page.verdict)
+        self._signals.send_catch_log(signals.page_judged, page=state, response=response)
+        if state.dropped:
+            raise NearDuplicatePage(response, verdict)
 
     def _is_shared(self, verdict: Verdict, request: Request) -> bool:
         """Return True if the callback of the representative is at work on an object that the
@@ -288,22 +288,6 @@ class SimhashSpiderMiddleware(_SpiderMiddleware):
             for page in self._settlement.at_work(verdict.representative or verdict.key)
             if not page.ended
         )
-
-    def _act_on_given(
-        self, response: Response, request: Request, key: str, verdict: Verdict, action: Action
-    ) -> None:
-        """Act on the verdict that a handler of a signal gave, and count it.
-
-        :param request: can be scheduled to download the page again.
-        :raises NearDuplicatePage: the callback must not run.
-        """
-        self._request_ended(response.request or request)
-        verdict = replace(verdict, key=key)
-        response.meta[VERDICT_META_KEY] = verdict.to_dict()
-        response.flags.append(verdict.kind)
-        self._pages.record_given(verdict, action)
-        state = self._settlement.begin(response, PageState(key, verdict, action, request))
-        self._tell(state, response)
 
     def process_spider_exception(
         self, response: Response, exception: Exception

@@ -18,7 +18,7 @@ from scrapy_simhash.detector import PageFingerprint
 from scrapy_simhash.fingerprint import to_hex
 from scrapy_simhash.identities import IDENTITY_FIELDS
 from scrapy_simhash.names import NAME_FIELDS
-from scrapy_simhash.policy import NOTHING_SPECIAL
+from scrapy_simhash.policy import Circumstances
 
 if TYPE_CHECKING:
     from scrapy_simhash.crawl.extension import SimhashExtension
@@ -114,7 +114,7 @@ class SimhashPipeline(Component):
             return None
         verdict = self._items.record(verdict, fingerprint)
         request = None if state.page is None else state.page.request
-        action, _ = self._items.act_on(verdict, request, NOTHING_SPECIAL)
+        action, _ = self._items.act_on(verdict, request, Circumstances)
         if not action.items:
             raise NearDuplicateItem(verdict)
         self._settlement.item_observed(state, observation)

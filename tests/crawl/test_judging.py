@@ -50,7 +50,7 @@ class World:
         page = replace(page, evidence=page.evidence._replace(request=request))
         response, repeated = HtmlResponse(f"https://x.test/{key}"), Request(f"https://x.test/{key}")
         verdict = self.judging.judge(key, page, response)
-        action, reason = self.judging.act_on(verdict, repeated, Circumstances(), response)
+        action, reason = self.judging.act_on(verdict, repeated, Circumstances, response)
         state = PageState(key, verdict, action, repeated)
         state.reason = reason
         return state
