@@ -44,7 +44,14 @@ _TAG = re.compile(r"<(/?)([a-zA-Z][\w:.-]*)((?:\s[^<>]*|/)?)>")
 _ATTRIBUTE = re.compile(r"\s[\w:@.-]+=[\"'\w#/.]")
 # A line break that touches a word, the end of a sentence or the end of a line.
 _LINE_BREAK = re.compile(r"[\w.!?:;,>)\n]<br ?/?>|<br ?/?>[\w\n]|<img\s[^<>]*src=", re.IGNORECASE)
-_LOOSE_BRACKET = re.compile(r"<(?=[^<>]*(?:<|\Z))")
+# A bracket that is not closed, or that begins an address, or anything else but a tag.
+_LOOSE_BRACKET = re.compile(r"<(?=[^<>]*(?:<|\Z))|<(?![/!?]|[a-zA-Z][\w:.-]*(?:[\s>]|/>))")
+# Tags in code of Markdown, and those of an element that would hide what is no code, are words.
+_MENTIONED = re.compile(
+    r"(?<![\w`])(?:(`{3,9}).*?\1|`[^`\n]+`(?![\w`]))"
+    r"|<(script|style|template|noscript|video|audio|iframe)>[^<>]*[\w,.:!?](?:\s|`)*</\2>",
+    re.DOTALL | re.IGNORECASE,
+)
 _CDATA = re.compile(r"<!\[CDATA\[(.*?)(?:\]\]>|\Z)", re.DOTALL)
 _DOCTYPE = re.compile(r"<!doctype\s+([\w:.-]+)", re.IGNORECASE)
 # What a browser makes of a body that is no HTML, as rendering downloaders return it.
@@ -146,6 +153,11 @@ def is_markup(text: str) -> bool:
         else:
             opened.add(name)
     return bool(opened) and (_LINE_BREAK.search(text) is not None or begins_as_html(text))
+
+
+def mentions_escaped(text: str) -> str:
+    """Return a text with ``<`` escaped in tags that it only mentions."""
+    return _MENTIONED.sub(lambda found: found[0].replace("<", "&lt;"), text)
 
 
 def repaired(markup: str) -> str:

@@ -25,7 +25,7 @@ from scrapy_simhash.extraction.readability import article_of
 from scrapy_simhash.extraction.script_data import is_notice
 from scrapy_simhash.extraction.segments import MIN_CONTENT_WORDS, words_of
 from scrapy_simhash.extraction.selectors import Selectors
-from scrapy_simhash.markup import is_markup, repaired
+from scrapy_simhash.markup import is_markup, mentions_escaped, repaired
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -168,8 +168,8 @@ def plain_text(text: str) -> str:
     """Return the `visible_text` of a text that is markup, else the text. Decode references, such as
     ``&amp;``, in either case.
     """
-    if is_markup(text):
-        visible = visible_text(repaired(text))
+    if "<" in text and is_markup(marked := mentions_escaped(text)):
+        visible = visible_text(repaired(marked))
         if visible or "</" in text:
             return visible  # else it is the name of a tag
     return _REFERENCE.sub(lambda found: unescape(found[0]), text) if "&" in text else text
