@@ -270,7 +270,7 @@ def test_what_a_check_finds(redis_backend, address):
         store(index, ("a", A), ("b", D))
         layout, server = index._store.layout, index._store.server
         server.call("LPOP", layout.journal)
-        assert check(address).problems == ["1 of 2 entries have no row in the journal"]
+        assert check(address).problems == ["the entry of 'a' has no row in the journal"]
         store(index, ("c", C))
         server.call("HSET", layout.log_key(1), 1, b"?")
         server.call("SET", layout.sequence, 1)

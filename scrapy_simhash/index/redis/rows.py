@@ -7,7 +7,6 @@ run during `write`. docs/decisions/redis.md says why `compact` is safe.
 from __future__ import annotations
 
 import os
-from array import array
 from itertools import islice
 from typing import TYPE_CHECKING
 
@@ -69,32 +68,34 @@ class RedisRows:
 
     def entry(self, key: str) -> Entry | None:
         """Return the stored entry of a page key, or None."""
-        return self._read(key)[0]
+        return self._own(self.server.call("HGET", self.layout.entries, digest_of(key)) or b"", key)
 
     def entries(self) -> Iterator[Entry]:
-        """Yield all stored entries, those whose pages were admitted first first."""
-        for _, state in self.states():
-            if state.stored:
-                yield self._decoded(state.stored)
+        """Yield all stored entries, in any order, perhaps without those that crawls just add."""
+        for _, value in self._values():
+            yield self._decoded(value)
 
     def entries_by_age(self) -> Iterator[Entry]:
         """Yield all stored entries, oldest first, except those that are gone by then."""
-        import numpy as np
-
-        numbers, digests = array("Q"), list[bytes]()
-        for digest, state in self.states():
-            if state.stored:
-                numbers.append(int.from_bytes(state.stored[:SEQUENCE_BYTES], "big"))
-                digests.append(digest)
-        order = np.argsort(np.array(numbers, np.uint64), kind="stable").tolist()
-        for _, state in self.states(digests[at] for at in order):
+        ages = sorted(value[:SEQUENCE_BYTES] + digest for digest, value in self._values())
+        for _, state in self.states(age[-DIGEST_BYTES:] for age in ages):
             if state.stored:
                 yield self._decoded(state.stored)
 
-    def states(self, digests: Iterable[bytes] | None = None) -> Iterator[tuple[bytes, State]]:
-        """Yield the states of digests; by default, of all in the journal."""
-        if digests is None:
-            digests = {row[:DIGEST_BYTES]: None for row in self.journal()}
+    def _values(self) -> Iterator[tuple[bytes, bytes]]:
+        """Yield (digest, value) of all stored entries."""
+        cursor, seen = 0, set[bytes]()  # the server may give one twice
+        while True:
+            cursor, part = self.server.call(
+                "HSCAN", self.layout.entries, cursor, "COUNT", _ENTRIES_AT_ONCE
+            )
+            yield from [(digest, value) for digest, value in part.items() if digest not in seen]
+            seen.update(part)
+            if not cursor:
+                return
+
+    def states(self, digests: Iterable[bytes]) -> Iterator[tuple[bytes, State]]:
+        """Yield the states of digests."""
         keys = (self.layout.entries, self.layout.pending)
         remaining = iter(digests)
         while batch := list(islice(remaining, _ENTRIES_AT_ONCE)):
@@ -145,19 +146,19 @@ class RedisRows:
 
         The pages' rows stay in the journal until `compact` removes them, but lead to no entry.
         """
-        removed = []
-        for key in keys:
-            entry, value = self._read(key)
-            if entry is not None and self._remove(entry, value):
-                removed.append(key)
-        return removed
+        entries = ((key, self.entry(key)) for key in keys)
+        return [key for key, entry in entries if entry is not None and self.remove([entry])]
 
     def remove(self, entries: Iterable[Entry]) -> int:
         """Remove stored entries one by one, but not those that have changed, or whose pages are
-        pending. Return the number of removed ones.
+        pending. Return the number of removed ones, also of those that another process has removed
+        or an earlier attempt whose answer was lost.
         """
-        width_bytes = self.layout.width_bytes
-        return sum(self._remove(entry, encode_entry(entry, width_bytes)) for entry in entries)
+        keys, removed = (self.layout.entries, self.layout.pending), 0
+        for entry in entries:
+            value = encode_entry(entry, self.layout.width_bytes)
+            removed += self.server.run(scripts.REMOVE, keys, (digest_of(entry.key), value))
+        return removed
 
     def compact(self) -> int:
         """Remove from the journal repeated rows, and those of pages that are neither stored nor
@@ -256,20 +257,6 @@ class RedisRows:
         size: int = self.server.call("HLEN", self.layout.entries)
         return size
 
-    def _read(self, key: str) -> tuple[Entry | None, bytes]:
-        """Return (stored entry of a page key, its value); (None, b"") if there is none."""
-        digest = digest_of(key)
-        value = self.server.call("HGET", self.layout.entries, digest) or b""
-        return self._own(value, key), value
-
-    def _remove(self, entry: Entry, value: bytes) -> bool:
-        """Remove an entry. Return False if its value has changed, or its page is pending; True also
-        if another process, or an earlier attempt whose answer was lost, has removed it.
-        """
-        digest = digest_of(entry.key)
-        keys = (self.layout.entries, self.layout.pending)
-        return bool(self.server.run(scripts.REMOVE, keys, (digest, value)))
-
     def journal(self) -> Iterator[bytes]:
         """Yield all rows of the journal.
 
@@ -290,17 +277,12 @@ class RedisRows:
     def problems(self) -> Iterator[str]:
         """Yield what is wrong with the content, in sentences: each stored entry must be readable,
         and have a row in the journal. This takes about 250 MB for a million entries.
-
         """
-        last_sequence, size = 0, len(self)
+        last_sequence = 0
         entries: dict[bytes, str] = {}
-        count = 0
-        for digest, state in self.states():
-            if not state.stored:
-                continue
-            count += 1
+        for digest, value in self._values():
             try:
-                entry = decode_entry(-1, state.stored, self.layout.width_bytes)
+                entry = decode_entry(-1, value, self.layout.width_bytes)
             except ValueError:
                 yield f"the entry with digest {digest.hex()} cannot be read"
                 continue
@@ -312,8 +294,6 @@ class RedisRows:
             entries.pop(row_id(row), None)
         for page_key in entries.values():
             yield f"the entry of {page_key!r} has no row in the journal"
-        if count < min(size, len(self)):
-            yield f"{size - count} of {size} entries have no row in the journal"
         next_sequence = self.next_sequence
         if last_sequence >= next_sequence:
             yield (
@@ -323,7 +303,8 @@ class RedisRows:
 
     def _row_ids(self) -> Iterator[bytes]:
         """Yield `row_id` of all stored and pending pages."""
-        for digest, state in self.states():  # a page is pending or stored in it, at any time
+        digests = {row[:DIGEST_BYTES]: None for row in self.journal()}
+        for digest, state in self.states(digests):  # a page is pending or stored in it, at any time
             for value in (state.stored, *(value for _, value in state.pending)):
                 if value:
                     yield row_id(self.layout.row(digest, new_attempt(), self._decoded(value)))

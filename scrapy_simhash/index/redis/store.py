@@ -537,9 +537,9 @@ class RedisStore(RedisRows):
     def _remove_replaced(self, page: HeldPage, entry: Entry, rules: CrawlRules) -> None:
         """Remove the entries that a stored page replaces."""
         if page.supersedes is not None:
-            other, value = self._read(page.supersedes)
+            other = self.entry(page.supersedes)
             neighbour = None if other is None else rules.copy_of(entry, other)
-            if neighbour is not None and self._remove(neighbour.entry, value):
+            if neighbour is not None and self.remove([neighbour.entry]):
                 sequence = int(self.server.call("INCR", self.layout.sequence))
                 line = rules.log_line(neighbour.entry, sequence, entry.key, neighbour)
                 self.write_lines([line])
@@ -547,9 +547,9 @@ class RedisStore(RedisRows):
         for outdated in () if rules.incremental else page.outdated or ():
             if page.in_scope is not None and not page.in_scope(outdated.key):
                 continue
-            other, value = self._read(outdated.key)
+            other = self.entry(outdated.key)
             if other is not None and rules.replaces(entry, other):
-                self._remove(other, value)
+                self.remove([other])
 
 
 def _waits_for(one: Asked, earlier: Asked, max_distance: int) -> bool:
