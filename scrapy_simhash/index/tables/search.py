@@ -7,6 +7,7 @@ not depend on which rows are sorted.
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -23,7 +24,7 @@ from scrapy_simhash.index.tables.crowds import (
     nearest_copies,
     with_name,
 )
-from scrapy_simhash.index.tables.rows import NUMBER_BITS, NUMBER_MASK
+from scrapy_simhash.index.tables.rows import NUMBER_MASK
 from scrapy_simhash.index.tables.runs import HASH_BITS
 
 if TYPE_CHECKING:
@@ -102,7 +103,7 @@ class Search:
         if buckets is not None:
             positions, owners = self._candidates(buckets, rows, marks)
         first, end = self._unsorted_from, len(self._rows)
-        newest = self._rows.in_memory(first, end).fingerprints
+        newest = self._rows.newest(first)
         differing = np.concatenate([self._rows.fingerprints(positions), *[newest] * count])
         if count == 1:
             # As one long row: numpy takes longer for many short ones.
@@ -116,19 +117,18 @@ class Search:
             return found
         buckets = buckets or self._buckets(queries, rows)
         positions = np.concatenate([positions, *[np.arange(first, end, dtype=np.uint32)] * count])
-        if count == 1:
-            owners = np.zeros(len(positions), np.int64)
-        # Each row once for each query. numpy's `unique` takes longer, and imports a module.
-        pairs = np.sort(owners[near] << NUMBER_BITS | positions[near])
-        pairs = pairs[np.diff(pairs, prepend=-1) > 0]
-        near_owners = pairs >> NUMBER_BITS
-        for owner in {*near_owners.tolist()}:
-            own = (pairs[near_owners == owner] & NUMBER_MASK).astype(np.uint32)
+        positions = positions[near]
+        owners = owners[near] if count > 1 else _NOBODY
+        for owner in {*owners.tolist()} if count > 1 else (0,):
+            own = np.sort(positions[owners == owner] if count > 1 else positions)
+            # Each row once. numpy's `unique` takes longer, and imports a module.
+            is_new = np.ones(len(own), np.bool_)
+            np.not_equal(own[1:], own[:-1], out=is_new[1:])
             found[owner] = self._chosen(
                 rows[owner],
-                self._rows.still_there(own),
+                self._rows.still_there(own[is_new]),
                 None if marks is None else marks[owner],
-                buckets.where(buckets.owners == owner),
+                buckets.where(buckets.owners == owner) if count > 1 else buckets,
             )
         return found
 
@@ -137,7 +137,7 @@ class Search:
         if self._prober is not None:
             (tables, prefixes), owners = self._prober.probes(queries)
             return Buckets(tables, self._prefixes.hashes(prefixes), owners)
-        owners, tables = np.divmod(np.arange(len(queries) * self._tables), self._tables)
+        owners, tables = _each_table(len(queries), self._tables)
         return Buckets(tables, self._prefixes.hashes_in_all(rows).ravel(), owners)
 
     def _candidates(
@@ -266,6 +266,12 @@ class Search:
         ids = self._rows.ids(positions[chosen])
         numbers: list[int] = (ids & np.uint64(NUMBER_MASK)).tolist()
         return numbers
+
+
+@lru_cache(maxsize=QUERIES_AT_ONCE)
+def _each_table(queries: int, tables: int) -> tuple[Numbers, Numbers]:
+    """Return (number of the query, number of the table) of each table for each query."""
+    return np.divmod(np.arange(queries * tables), tables)
 
 
 def _distances(differing: Words) -> NDArray[Any]:
