@@ -129,14 +129,12 @@ def _agree_but_diacritics(one: Evidence, other: Evidence) -> bool:
     """Return True if names agree but for diacritics, which one page has lost: it has none, neither
     in its names nor in its text, and the other page has some in both.
     """
+    are_in_text = tuple(_name_flags(page) & HAS_DIACRITICS > 0 for page in (one, other))
+    if are_in_text[0] == are_in_text[1]:
+        return False
     plain, other_plain = _without_diacritics(one), _without_diacritics(other)
     has_marks = plain != one, other_plain != other
-    are_in_text = tuple(_name_flags(page) & HAS_DIACRITICS > 0 for page in (one, other))
-    return (
-        has_marks == are_in_text
-        and any(has_marks) != all(has_marks)
-        and _agree(plain, other_plain) is not False
-    )
+    return has_marks == are_in_text and _agree(plain, other_plain) is not False
 
 
 def _without_diacritics(evidence: Evidence) -> Evidence:
