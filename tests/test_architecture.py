@@ -37,7 +37,7 @@ NUMERIC = {
     f"{NAME}.index.store",
     *(f"{NAME}.index.redis.{name}" for name in ("store", "replica")),
     *(name for name in MODULES if name.startswith(f"{NAME}.index.tables.")),
-    *(f"{NAME}.calibration.{name}" for name in ("calibrating", "resemblances")),
+    f"{NAME}.calibration",
     *(name for name in MODULES if name.startswith(f"{NAME}.clustering.")),
 }
 # It runs the commands.

@@ -15,7 +15,7 @@ from scrapy_simhash.errors import SimhashError
 if TYPE_CHECKING:
     import argparse
 
-    from scrapy_simhash.calibration.calibrating import Calibration
+    from scrapy_simhash.calibration import Calibration
 
 _DESCRIPTION = """\
 Measures which k and which least resemblance best separate near-duplicates from different pages, on
@@ -39,8 +39,7 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _run(options: argparse.Namespace) -> None:
-    from scrapy_simhash.calibration.calibrating import calibrate
-    from scrapy_simhash.calibration.sampling import draw, fingerprinted
+    from scrapy_simhash.calibration import calibrate, draw, fingerprinted
     from scrapy_simhash.detector import Detector
 
     paths = existing_paths(options.files)

@@ -37,7 +37,7 @@ from scrapy_simhash.errors import SimhashError
 if TYPE_CHECKING:
     import argparse
 
-    from scrapy_simhash.dedupe.summary import DedupeSummary
+    from scrapy_simhash.dedupe.judging import DedupeSummary
 
 _DESCRIPTION = """\
 Leaves near-duplicates out of files, or tags them: feeds that Scrapy wrote (JSON lines, JSON, CSV),

@@ -61,7 +61,7 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
 def _run(options: argparse.Namespace) -> None:
     from scrapy_simhash.errors import SimhashError
     from scrapy_simhash.maintenance import export
-    from scrapy_simhash.maintenance.record_files import STANDARD_STREAM, write_records
+    from scrapy_simhash.maintenance.export import STANDARD_STREAM, write_records
 
     where = index_location(options)
     to_standard_output = options.file == STANDARD_STREAM

@@ -16,8 +16,9 @@ if TYPE_CHECKING:
     from scrapy_simhash.commands._settings import SchemeSettings
     from scrapy_simhash.detector import PageFingerprint
     from scrapy_simhash.documents.reader import Document
-    from scrapy_simhash.extraction import Extraction
+    from scrapy_simhash.extraction import Extraction, Selectors
     from scrapy_simhash.scheme import Scheme
+
 
 _DESCRIPTION = """\
 Writes the main text of pages, as a crawl extracts it, to standard output. Standard error shows how
@@ -108,10 +109,8 @@ def _facts(
     loaded: Document, chosen: SchemeSettings, extraction: Extraction, page: PageFingerprint
 ) -> dict[str, Any]:
     """Return all facts but the text as values for JSON."""
-    from scrapy_simhash.inspection import selector_counts
-
     scheme = chosen.scheme
-    counts = selector_counts(loaded.text, scheme.selectors) if loaded.is_html else []
+    counts = _selector_counts(loaded.text, scheme.selectors) if loaded.is_html else []
     times = ("extraction_ms", "tokenization_ms", "fingerprint_ms")
     return {
         "page": loaded.name,
@@ -122,7 +121,7 @@ def _facts(
         "extractor": scheme.extractor,
         "way": extraction.way,
         "why": _why(loaded, scheme, extraction, page),
-        "selectors": [count._asdict() for count in counts],
+        "selectors": counts,
         "title": extraction.title,
         "heading": extraction.heading,
         "canonical": extraction.canonical,
@@ -143,6 +142,23 @@ def _explain(facts: dict[str, Any]) -> None:
     distinct = {name: values or "nothing" for name, values in facts["distinct"].items()}
     for line in ("", *lines_of({**facts, "skipped": skipped, "distinct": distinct})):
         note(line)
+
+
+def _selector_counts(html: str, selectors: Selectors) -> list[dict[str, Any]]:
+    """Return how many elements each selector matches: of `remove` on the page, then of `select`
+    without them.
+    """
+    from scrapy_simhash.extraction import Page, Selectors, prepared
+    from scrapy_simhash.extraction.selectors import compiled_selector
+
+    page, counts = prepared(html), []
+    for use, removed in (("remove", ()), ("select", selectors.remove)):
+        texts = getattr(selectors, use)
+        elements = Page(page, Selectors(remove=removed)).elements if page and texts else None
+        for selector in texts:
+            found = [] if elements is None else compiled_selector(selector)(elements.root)
+            counts.append({"use": use, "selector": selector, "elements": len(found)})
+    return counts
 
 
 COMMAND = Command(

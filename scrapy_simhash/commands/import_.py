@@ -50,8 +50,7 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def _run(options: argparse.Namespace) -> None:
     from scrapy_simhash.index import IndexSpec
-    from scrapy_simhash.maintenance.export import import_entries
-    from scrapy_simhash.maintenance.record_files import STANDARD_STREAM, read_records
+    from scrapy_simhash.maintenance.export import STANDARD_STREAM, import_entries, read_records
 
     if options.new is None:
         where: Location | None = redis_address(options.settings, None)

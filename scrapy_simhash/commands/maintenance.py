@@ -153,7 +153,7 @@ def _rebuild(options: argparse.Namespace) -> None:
 
 
 def _reindex(options: argparse.Namespace, directory: Path, chosen: SchemeSettings) -> None:
-    from scrapy_simhash.maintenance.reindex import reindex
+    from scrapy_simhash.maintenance.rebuild import reindex
 
     report = reindex(
         directory,

@@ -40,8 +40,8 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _run(options: argparse.Namespace) -> None:
+    from scrapy_simhash.report.data import report_data, write_report
     from scrapy_simhash.report.page import render
-    from scrapy_simhash.report.writing import report_data, write_report
 
     where = index_location(options)
     if is_standard_output(options.file):

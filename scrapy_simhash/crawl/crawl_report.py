@@ -43,7 +43,7 @@ def write_crawl_report(
     path = settings.report
     if path is None or crawler.stats is None:
         return
-    from scrapy_simhash.report.writing import write_report
+    from scrapy_simhash.report.data import write_report
 
     extra = {"spider": crawler.spider}
     command = f"scrapy simhash report {index_option(location)} {shlex.quote(str(path))}"

@@ -13,8 +13,7 @@ from scrapy_simhash.detector import Detector, PageFingerprint, evidence_of
 from scrapy_simhash.documents.decoding import decoded, without_surrogates
 from scrapy_simhash.documents.files import DamagedFile, path_name, uncompressed
 from scrapy_simhash.documents.html import is_html_response
-from scrapy_simhash.documents.json_records import parse_json
-from scrapy_simhash.documents.lines import Unreadable
+from scrapy_simhash.documents.lines import Unreadable, parse_json
 from scrapy_simhash.documents.warc import read_page
 from scrapy_simhash.evidence import NO_EVIDENCE, Evidence
 from scrapy_simhash.extraction import Extraction, plain_text

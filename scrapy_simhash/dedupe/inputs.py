@@ -21,13 +21,16 @@ from scrapy_simhash.documents.files import (
     uncompressed,
 )
 from scrapy_simhash.documents.html import HTML_ENDINGS
-from scrapy_simhash.documents.json_records import (
+from scrapy_simhash.documents.lines import (
+    Part,
+    Unreadable,
+    ascii_lines,
     begins_as_array,
     begins_value,
     json_parts,
+    line_parts,
     parse_json,
 )
-from scrapy_simhash.documents.lines import Part, Unreadable, ascii_lines, line_parts
 from scrapy_simhash.documents.parquet import parquet_schema, row_parts
 from scrapy_simhash.documents.warc import warc_parts
 from scrapy_simhash.errors import SimhashError

@@ -13,11 +13,15 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from scrapy_simhash.dedupe import writing
 from scrapy_simhash.dedupe.fingerprinting import Fingerprinter, Job
 from scrapy_simhash.dedupe.inputs import InputFile, Inputs, changed_error, format_of
-from scrapy_simhash.dedupe.judging import Judge
-from scrapy_simhash.dedupe.options import STANDARD_OUTPUT, DedupePaths
-from scrapy_simhash.dedupe.paths import check_free, check_paths, real_path
+from scrapy_simhash.dedupe.judging import DedupeSummary, Judge
+from scrapy_simhash.dedupe.options import (
+    STANDARD_OUTPUT,
+    DedupePaths,
+    check_free,
+    check_paths,
+    real_path,
+)
 from scrapy_simhash.dedupe.state import State
-from scrapy_simhash.dedupe.summary import DedupeSummary
 from scrapy_simhash.dedupe.workers import Workers
 from scrapy_simhash.documents.files import discard, move_into_place, sync_file
 from scrapy_simhash.errors import SimhashError

@@ -17,7 +17,7 @@ from scrapy_simhash.dedupe.inputs import changed_error
 from scrapy_simhash.dedupe.options import STANDARD_OUTPUT
 from scrapy_simhash.documents.csv_records import written_row
 from scrapy_simhash.documents.files import import_extra, path_name, sync_file
-from scrapy_simhash.documents.json_records import parse_json
+from scrapy_simhash.documents.lines import parse_json
 from scrapy_simhash.documents.parquet import parquet_schema, row_batches
 from scrapy_simhash.errors import SimhashError
 

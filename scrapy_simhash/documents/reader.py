@@ -17,8 +17,13 @@ from scrapy_simhash.documents.decoding import (
 )
 from scrapy_simhash.documents.files import DamagedFile, files_in, path_name, uncompressed
 from scrapy_simhash.documents.html import HTML_ENDINGS, begins_as_html_bytes
-from scrapy_simhash.documents.json_records import json_parts, parse_json
-from scrapy_simhash.documents.lines import Unreadable, ascii_lines, line_parts
+from scrapy_simhash.documents.lines import (
+    Unreadable,
+    ascii_lines,
+    json_parts,
+    line_parts,
+    parse_json,
+)
 from scrapy_simhash.markup import begins_as_html, is_html
 
 if TYPE_CHECKING:

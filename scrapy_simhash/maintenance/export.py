@@ -13,10 +13,16 @@ Records are sorted by age, because the oldest of equally near pages becomes the 
 
 from __future__ import annotations
 
+import gzip
+import json
+import sys
 import time
 from collections import Counter
+from contextlib import nullcontext
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from scrapy_simhash.documents.files import DamagedFile, replaced, uncompressed
 from scrapy_simhash.errors import SchemeError, SimhashError
 from scrapy_simhash.evidence import Evidence, decode_evidence, encode_evidence
 from scrapy_simhash.fingerprint import from_hex, to_hex
@@ -30,6 +36,7 @@ if TYPE_CHECKING:
 
     from scrapy_simhash.index.manifest import Manifest
     from scrapy_simhash.scheme import Scheme
+
 
 _MAX_TIME_S = (1 << 32) - 1
 
@@ -158,3 +165,64 @@ def _time(record: Mapping[str, Any], name: str, default_s: int) -> int:
     if type(time_s) is not int or not 0 <= time_s <= _MAX_TIME_S:
         raise ValueError(f"{name} must be a Unix time in whole seconds, not {time_s!r}")
     return time_s
+
+
+STANDARD_STREAM = "-"
+
+
+def write_records(name: str, records: Iterable[Mapping[str, Any]]) -> int:
+    """Write records as JSON lines to a file atomically, or to standard output; return their number.
+
+    :param name: a file name, or ``-`` for standard output. ``.gz`` compresses.
+    :raises SimhashError: standard output is closed.
+    :raises OSError: the file cannot be written.
+    """
+    if name == STANDARD_STREAM:
+        if sys.stdout is None:
+            raise SimhashError("standard output is closed: name a file")
+        return _write_lines(sys.stdout, records)
+    with replaced(Path(name)) as temporary:
+        open_text = gzip.open if name.lower().endswith(".gz") else open
+        with open_text(temporary, "wt", encoding="utf-8", newline="\n") as file:
+            return _write_lines(file, records)
+
+
+def read_records(name: str) -> Iterator[PlacedRecord]:
+    """Yield the records of a file of JSON lines without checking their fields.
+
+    :param name: name of a file, which may be gzipped; or ``-`` for standard input.
+    :raises SimhashError: the file has another format or is damaged, or standard input is closed.
+    :raises OSError: the file cannot be read.
+    """
+    if name == STANDARD_STREAM and sys.stdin is None:
+        raise SimhashError("standard input is closed: name a file")
+    number = 0
+    try:
+        with (
+            (
+                nullcontext(sys.stdin.buffer) if name == STANDARD_STREAM else Path(name).open("rb")
+            ) as file,
+            uncompressed(file) as lines,
+        ):
+            for number, line in enumerate(lines, 1):
+                if line.strip():
+                    yield PlacedRecord(f"{name}, line {number}", _parsed(line))
+    except (ValueError, RecursionError) as error:
+        raise SimhashError(f"{name}, line {number}: {error}; expected JSON lines") from error
+    except DamagedFile as error:
+        raise SimhashError(f"{name}: truncated or damaged ({error})") from error
+
+
+def _parsed(line: bytes) -> dict[str, Any]:
+    record = json.loads(line)
+    if not isinstance(record, dict):
+        raise ValueError("not a JSON object")  # noqa: TRY004 - as of a line that is no JSON
+    return record
+
+
+def _write_lines(file: Any, records: Iterable[Mapping[str, Any]]) -> int:
+    count = 0
+    for record in records:
+        file.write(json.dumps(record) + "\n")
+        count += 1
+    return count

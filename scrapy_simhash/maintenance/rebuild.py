@@ -1,19 +1,37 @@
-"""Give an index other tables or another k. Its entries stay: tables are made from them."""
+"""Make an index fit other settings.
+
+With the same scheme, it gets other tables or another k, and its entries stay. For another scheme,
+its fingerprints are recomputed from the stored texts.
+"""
 
 from __future__ import annotations
 
-from dataclasses import replace
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, replace
+from heapq import merge
+from typing import TYPE_CHECKING, Any
 
-from scrapy_simhash.errors import PlanError, StorageError
-from scrapy_simhash.index.cost import require_distance
-from scrapy_simhash.index.offline import opened_database
+from scrapy_simhash.confirmation import site_number
+from scrapy_simhash.detector import DEFAULT_MIN_TOKENS, Detector
+from scrapy_simhash.errors import PlanError, SchemeError, StorageError
+from scrapy_simhash.extraction import Extraction
+from scrapy_simhash.index.base import Entry, PageToObserve
+from scrapy_simhash.index.cost import DEFAULT_EXPECTED_PAGES, choose_plan, require_distance
+from scrapy_simhash.index.offline import opened_database, read_manifest
 from scrapy_simhash.index.plan import MIN_RECALL
+from scrapy_simhash.index.rules import CrawlRules
+from scrapy_simhash.index.spec import preset_confirmation
+from scrapy_simhash.maintenance.rewriting import rewriting
+from scrapy_simhash.sites import site_of
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
+    from scrapy_simhash.confirmation import Confirmation
     from scrapy_simhash.index.plan import TablePlan
+    from scrapy_simhash.index.store import Store
+    from scrapy_simhash.maintenance.sources import Source
+    from scrapy_simhash.scheme import Scheme
 
 
 def rebuild(
@@ -52,3 +70,138 @@ def rebuild(
         entries = len(store)
         store.close()
     return entries
+
+
+@dataclass
+class ReindexResult:
+    """The numbers of entries and log lines of the new index, and of those that were left out.
+
+    :param near_duplicates: number of near-duplicates in the new log, without similar pages.
+    :param without_text: number of old entries, and log lines of copies, without a stored text.
+    :param too_short: number of old entries, and log lines of copies, whose text gets no
+        fingerprint, mostly because it has fewer tokens than `min_tokens`.
+    """
+
+    entries: int = 0
+    near_duplicates: int = 0
+    without_text: int = 0
+    too_short: int = 0
+
+
+def reindex(
+    directory: Path,
+    scheme: Scheme,
+    max_distance: int,
+    *,
+    confirmation: Confirmation | None = None,
+    expected_pages: int = DEFAULT_EXPECTED_PAGES,
+    min_tokens: int = DEFAULT_MIN_TOKENS,
+    drop_without_text: bool = False,
+    in_scope: Callable[[str], Callable[[str], bool] | None] = lambda _: None,
+) -> ReindexResult:
+    """Rebuild an index for another scheme, and return the counts.
+
+    The new index is what a crawl would leave that sees the same pages, with their stored texts, in
+    the same order. Side rows stay.
+
+    :param confirmation: the conditions for a copy; None takes those of the preset with the scheme.
+    :param min_tokens: pages whose text has fewer tokens are left out.
+    :param drop_without_text: leave out pages whose text is not stored. Else they are an error.
+    :param in_scope: given the key of a page, returns the `in_scope` of `Index.observe` for it.
+    :raises SchemeError: the new scheme extracts other text than the old one.
+    :raises PlanError: `max_distance` is out of range, or no tables find 95 % of the pairs.
+    :raises StorageError: texts are missing; for other errors, see `rewriting`.
+    """
+    manifest = read_manifest(directory)
+    for name in ("extractor", "select", "remove"):
+        old, new = getattr(manifest.scheme, name), getattr(scheme, name)
+        if old != new:
+            raise SchemeError(
+                f"the stored texts were extracted with {name} {old!r}, but the scheme has {new!r}: "
+                "crawl the pages again"
+            )
+    changes: dict[str, Any] = {
+        "scheme": scheme,
+        "plan": choose_plan(scheme.bits, max_distance, expected_pages),
+        "max_distance": max_distance,
+        "confirmation": preset_confirmation(scheme) if confirmation is None else confirmation,
+    }
+    report = ReindexResult()
+    with rewriting(directory, **changes) as (source, store):
+        if not store.text_bytes:
+            raise StorageError(
+                str(directory),
+                "it has no texts (SIMHASH_KEEP_TEXT): crawl the pages again for another scheme",
+            )
+        detector = Detector(scheme, min_tokens=min_tokens)
+        rules = CrawlRules(max_distance, changes["confirmation"], incremental=True)
+        for page in _pages(source):
+            text = source.texts.get(page.key)
+            if text is None:
+                report.without_text += 1
+                continue
+            fingerprinted = detector.fingerprint_extraction(Extraction(text.text, text.title))
+            if fingerprinted.fingerprint is None:
+                report.too_short += 1
+                continue
+            # Headings are not stored with texts, so the heading of the old entry is kept.
+            site = site_of(page.key)
+            evidence = fingerprinted.evidence._replace(
+                site=site_number(site) if site else page.evidence.site,
+                heading=page.evidence.heading,
+            )
+            if page.evidence.title:
+                evidence = evidence._replace(title=page.evidence.title)
+            entry = page._replace(fingerprint=fingerprinted.fingerprint, evidence=evidence)
+            _observe(store, entry, rules, in_scope=in_scope(page.key), report=report)
+        if report.without_text and not drop_without_text:
+            raise StorageError(
+                str(directory),
+                f"it has no text for {report.without_text} entries and log lines: leave these out "
+                "with --drop-without-text, and their pages count as new when a crawl sees them "
+                "again; nothing was changed",
+            )
+        report.entries = len(store)
+    return report
+
+
+def _pages(source: Source) -> Iterator[Entry]:
+    """Yield entries, and log lines of copies as entries, in the order of their sequence numbers."""
+    # Not those of similar pages, because a similar page has an entry, too.
+    copies = (
+        Entry(
+            line.sequence, line.key, line.fingerprint, line.sequence, line.seen_at_s, line.seen_at_s
+        )
+        for line in source.near_duplicates()
+        if line.confirmed
+    )
+    return merge(source.entries_by_age(), copies, key=lambda page: page.number)
+
+
+def _observe(
+    store: Store,
+    page: Entry,
+    rules: CrawlRules,
+    *,
+    in_scope: Callable[[str], bool] | None,
+    report: ReindexResult,
+) -> None:
+    """Write to the store what a crawl would write after it sees a page."""
+    stored = store.entry(page.key)
+    if stored is not None:  # It has the same text, because one text of a page is stored.
+        seen_again = stored._replace(
+            last_sequence=max(stored.last_sequence, page.last_sequence),
+            last_seen_s=max(stored.last_seen_s, page.last_seen_s),
+        )
+        store.write(seen_again, stored, ())
+        return
+    observed = PageToObserve(page.key, page.fingerprint, page.evidence, in_scope)
+    near = store.within(page.fingerprint, rules.max_distance, page.evidence.certainty)
+    result, _, entry = rules.judge(observed, None, None, near, page.number)
+    if (nearest := result.nearest) is not None:
+        key = nearest.entry.key
+        line = rules.log_line(page, page.number, key, nearest, page.last_seen_s)
+        store.write_lines([line])
+        report.near_duplicates += line.confirmed
+    if entry is not None:
+        store.write(page._replace(ordinal=-1, evidence=entry.evidence), None, ())

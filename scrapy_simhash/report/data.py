@@ -1,26 +1,37 @@
-"""Collect the data of a report as values for JSON."""
+"""Collect the data of a report as values for JSON, and write the report to a file.
+
+The first page of a cluster that a crawl sees is the representative, whether it is the original or
+not. So counts by pattern depend on the order of the crawl.
+"""
 
 from __future__ import annotations
 
 import base64
+import errno
 import time
+from bisect import bisect_right
+from collections import Counter
 from heapq import nlargest
 from itertools import chain
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
+from scrapy_simhash.documents.files import replaced
 from scrapy_simhash.documents.masking import masked
 from scrapy_simhash.index.texts import MAX_CHARACTERS
+from scrapy_simhash.maintenance.duplication import IndexCluster
 from scrapy_simhash.maintenance.duplication import duplication as find_duplication
-from scrapy_simhash.report.patterns import patterns_of
-from scrapy_simhash.report.selection import select
+from scrapy_simhash.maintenance.sources import DatabaseSource, Location, opened_source
+from scrapy_simhash.report.page import render
 from scrapy_simhash.url_patterns import url_pattern
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
+    from pathlib import Path
 
     from scrapy_simhash.index.texts import Texts
-    from scrapy_simhash.maintenance.duplication import IndexCluster
+    from scrapy_simhash.maintenance.duplication import Duplication
     from scrapy_simhash.maintenance.sources import Source
+
 
 MAX_PAGES = 200_000
 MAX_TEXT_BYTES = 20_000_000
@@ -39,7 +50,8 @@ def build(
 
     :param texts: stored texts of the index, or None.
     :param crawl: facts about a crawl from `scrapy_simhash.crawl.crawl_report`, or None.
-    :param max_pages: upper limit for listed pages, see `select`.
+    :param max_pages: upper limit for listed pages. If the clusters have more, the largest ones are
+        shortened.
     :param max_text_bytes: upper limit for the total size of the compressed texts.
     Secrets in URLs are masked.
 
@@ -50,8 +62,7 @@ def build(
     duplication = find_duplication(source)
     manifest = source.manifest
     clusters = duplication.clusters
-    selection = select(source, duplication, max_pages)
-    pages = selection.pages
+    pages, sizes, left_out = _listed_pages(source, duplication, max_pages)
     page_numbers = {page.key: number for number, page in enumerate(pages)}
     encoded, text_numbers, omitted = _texts(texts, page_numbers, clusters, max_text_bytes)
     titles = {title: number for number, title in enumerate(dict.fromkeys(p.title for p in pages))}
@@ -92,7 +103,7 @@ def build(
         "pages": {
             "key": [masked(page.key) for page in pages],
             "seen_at_s": [page.seen_at_s for page in pages],
-            "representative": selection.representatives,
+            "representative": [page_numbers[page.representative] for page in pages],
             "distance": [page.distance for page in pages],
             "similarity": [_percent(page.similarity) for page in pages],
             "text": text_numbers,
@@ -104,8 +115,8 @@ def build(
         "titles": [*titles],
         "text_characters": MAX_CHARACTERS,
         # Full sizes of clusters that are listed only in part.
-        "sizes": {page_numbers[key]: size for key, size in selection.sizes.items()},
-        "left_out": {**selection.left_out, "texts": omitted},
+        "sizes": {page_numbers[key]: size for key, size in sizes.items()},
+        "left_out": {**left_out, "texts": omitted},
     }
 
 
@@ -159,3 +170,177 @@ def _texts(
             encoded.append(base64.b64encode(compressed).decode("ascii"))
         text_numbers[page_numbers[key]] = position
     return encoded, text_numbers, omitted
+
+
+_MAX_ROWS = 100
+
+
+def patterns_of(source: Source, duplication: Duplication) -> tuple[list[dict[str, Any]], int]:
+    """Return (a row for each URL pattern, those with most pages first; number of patterns).
+
+    A row has the numbers of near-duplicates, similar pages and representatives, an example, and the
+    pattern of most pages that its near-duplicates are copies of (``like``). At most 100 rows.
+
+    :raises StorageError: the index cannot be read, or an entry cannot be decoded (IndexCorrupt).
+    """
+    near_duplicates: Counter[str] = Counter()
+    likes: dict[str, Counter[str]] = {}
+    examples: dict[str, str] = {}
+    logged = set()
+    for cluster in duplication.clusters:
+        original = url_pattern(cluster.representative)
+        for line in cluster.near_duplicates:
+            logged.add(line.key)
+            pattern = url_pattern(line.key)
+            near_duplicates[pattern] += 1
+            likes.setdefault(pattern, Counter())[original] += 1
+            examples.setdefault(pattern, line.key)
+    similar: Counter[str] = Counter()
+    for line in duplication.similar:
+        pattern = url_pattern(line.key)
+        similar[pattern] += 1
+        examples.setdefault(pattern, line.key)
+    # Logged pages may have entries, too, but are near-duplicates.
+    representatives = Counter(
+        url_pattern(entry.key) for entry in source.entries() if entry.key not in logged
+    )
+    counts = near_duplicates + similar
+    rows = [
+        {
+            "pattern": pattern,
+            "near_duplicates": near_duplicates[pattern],
+            "similar": similar[pattern],
+            "representatives": representatives[pattern],
+            "example": masked(examples[pattern]),
+            "like": likes[pattern].most_common(1)[0][0] if pattern in likes else None,
+        }
+        for pattern, _ in counts.most_common(_MAX_ROWS)
+    ]
+    return rows, len(counts)
+
+
+class ListedPage(NamedTuple):
+    """A page as a report lists it.
+
+    :param sequence: sequence number, by which pages are sorted in crawl order.
+    :param seen_at_s: Unix time when the page was first seen.
+    :param representative: key of its representative; its own key if it is a representative.
+    :param distance: distance to the representative; may exceed k if the crawl compared the page
+        with a former representative.
+    :param similarity: estimated resemblance to the representative, from 0 to 1; None if unknown.
+    :param title: what the page is called, see `Evidence.label`.
+    """
+
+    sequence: int
+    key: str
+    seen_at_s: int
+    representative: str
+    distance: int = 0
+    similarity: float | None = None
+    title: str = ""
+
+
+def _listed_pages(
+    source: Source, duplication: Duplication, max_pages: int
+) -> tuple[list[ListedPage], dict[str, int], dict[str, int]]:
+    """Return (the listed pages of all clusters in crawl order; key of the representative of each
+    shortened cluster → number of all its near-duplicates; counts of what is omitted).
+
+    :raises StorageError: the index cannot be read, or an entry cannot be decoded (IndexCorrupt).
+    """
+    clusters, left_out = _shortened(duplication.clusters, max_pages)
+    copies = {
+        line.key: (line, part.representative) for part in clusters for line in part.near_duplicates
+    }
+    representatives = {part.representative for part in clusters}
+    pages = [
+        ListedPage(
+            entry.number,
+            entry.key,
+            entry.first_seen_s,
+            entry.key,
+            title=entry.evidence.label.decode("utf-8", "replace"),
+        )
+        for entry in source.entries()
+        if entry.key in representatives
+    ]
+    pages += [
+        ListedPage(
+            line.sequence,
+            line.key,
+            duplication.first_seen_s[line.key],
+            representative,
+            line.distance,
+            line.similarity,
+            line.label,
+        )
+        for line, representative in copies.values()
+    ]
+    sizes = {
+        whole.representative: len(whole) - 1
+        for whole, part in zip(duplication.clusters, clusters, strict=False)
+        if len(part) < len(whole)
+    }
+    return sorted(pages), sizes, left_out
+
+
+def _shortened(
+    clusters: Sequence[IndexCluster], max_pages: int
+) -> tuple[list[IndexCluster], dict[str, int]]:
+    """Return the clusters to list, largest first, and the counts of what is omitted: ``clusters``,
+    ``shortened`` clusters, which lack their newest pages, and ``near_duplicates`` of both.
+
+    If all clusters have more than `max_pages` pages together, the largest ones are shortened to the
+    same number of pages. If two pages of each cluster are still too many, the smallest clusters are
+    omitted.
+    """
+    sizes = [len(cluster) for cluster in clusters]
+    if sum(sizes) <= max_pages:
+        return list(clusters), {"clusters": 0, "shortened": 0, "near_duplicates": 0}
+    lengths = range(2, max(sizes) + 1)
+    fitting = bisect_right(
+        lengths, max_pages, key=lambda length: sum(min(size, length) for size in sizes)
+    )
+    max_length = lengths[max(fitting - 1, 0)]
+    shown = [
+        IndexCluster(cluster.representative, cluster.near_duplicates[: max_length - 1])
+        for cluster in clusters[: max_pages // 2]
+    ]
+    pages = sum(map(len, shown))
+    return shown, {
+        "clusters": len(clusters) - len(shown),
+        "shortened": sum(size > max_length for size in sizes[: len(shown)]),
+        "near_duplicates": sum(sizes) - len(clusters) - (pages - len(shown)),
+    }
+
+
+def write_report(path: Path, where: Location, **options: Any) -> Mapping[str, Any]:
+    """Write the report of an index to a file atomically, and return its data.
+
+    :param options: `crawl`, `max_pages` and `max_text_bytes` of `build`.
+    :raises SchemeError, StorageError: see `opened_source`.
+    :raises OSError: the file cannot be written; the error names `path`, not a temporary file.
+    """
+    if not path.parent.is_dir():  # fail early: it may take long to collect the data
+        raise OSError(errno.ENOENT, "its directory does not exist", str(path))
+    data = report_data(where, **options)
+    content = render(data).encode()
+    try:
+        with replaced(path) as temporary:
+            temporary.write_bytes(content)
+            # It has texts and URLs of pages, which may not be for everybody. The mode of an
+            # existing file would be kept.
+            for file in (temporary, path):
+                if file.is_file():  # no pipe or device
+                    file.chmod(0o600)
+    except OSError as error:
+        raise OSError(error.errno, error.strerror, str(path)) from error
+    return data
+
+
+def report_data(where: Location, **options: Any) -> dict[str, Any]:
+    """Return the data of a report. For options and errors, see `write_report`."""
+    with opened_source(where) as source:
+        # An index in Redis has no texts.
+        texts = source.texts if isinstance(source, DatabaseSource) else None
+        return build(source, texts, **options)

@@ -5,8 +5,7 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from scrapy_simhash.calibration.calibrating import _choose, calibrate
-from scrapy_simhash.calibration.sampling import draw, fingerprinted
+from scrapy_simhash.calibration import _choose, calibrate, draw, fingerprinted
 from scrapy_simhash.confirmation import Confirmation
 from scrapy_simhash.detector import Detector
 from scrapy_simhash.documents.reader import Document

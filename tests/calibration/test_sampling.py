@@ -6,8 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scrapy_simhash.calibration.resemblances import resemblances
-from scrapy_simhash.calibration.sampling import draw, fingerprinted
+from scrapy_simhash.calibration import draw, fingerprinted, resemblances
 from scrapy_simhash.detector import Detector
 from scrapy_simhash.documents.reader import Document, Skipped
 from scrapy_simhash.resemblance import resemblance

@@ -13,7 +13,7 @@ from scrapy_simhash.scheme import PRESETS
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from scrapy_simhash.dedupe.summary import DedupeSummary
+    from scrapy_simhash.dedupe.judging import DedupeSummary
 
 _VOCABULARY = [
     "".join(random.Random(seed).choices("abcdefghiklmnoprstuvw", k=3 + seed % 7))

@@ -7,8 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from scrapy_simhash.documents.json_records import json_parts, parse_json
-from scrapy_simhash.documents.lines import Unreadable, ascii_lines
+from scrapy_simhash.documents.lines import Unreadable, ascii_lines, json_parts, parse_json
 
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(),

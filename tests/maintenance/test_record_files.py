@@ -16,8 +16,9 @@ from scrapy_simhash.maintenance.export import (
     entry_records,
     import_entries,
     near_duplicate_records,
+    read_records,
+    write_records,
 )
-from scrapy_simhash.maintenance.record_files import read_records, write_records
 from scrapy_simhash.scheme import Scheme
 
 SCHEME = Scheme(bits=64)

@@ -10,7 +10,7 @@ from scrapy_simhash.index.manifest import Manifest
 from scrapy_simhash.index.texts import KeptText
 from scrapy_simhash.maintenance.check import check
 from scrapy_simhash.maintenance.export import entry_records, near_duplicate_records
-from scrapy_simhash.maintenance.reindex import reindex
+from scrapy_simhash.maintenance.rebuild import reindex
 from scrapy_simhash.scheme import PRESETS
 from tests.index.backends import INSTALLED_KINDS
 

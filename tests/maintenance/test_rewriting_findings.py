@@ -11,8 +11,7 @@ from scrapy_simhash.index.manifest import Manifest
 from scrapy_simhash.index.texts import KeptText, Texts
 from scrapy_simhash.maintenance.export import PlacedRecord, entry_records, import_entries
 from scrapy_simhash.maintenance.merge import merge
-from scrapy_simhash.maintenance.rebuild import rebuild
-from scrapy_simhash.maintenance.reindex import reindex
+from scrapy_simhash.maintenance.rebuild import rebuild, reindex
 from scrapy_simhash.maintenance.remove import expire, remove
 from scrapy_simhash.maintenance.rewriting import making, rewriting
 from scrapy_simhash.scheme import PRESETS

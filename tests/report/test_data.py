@@ -15,7 +15,7 @@ from scrapy_simhash.confirmation import Confirmation
 from scrapy_simhash.evidence import Evidence
 from scrapy_simhash.hashes import token_hashes
 from scrapy_simhash.index.texts import KeptText
-from scrapy_simhash.report.writing import report_data
+from scrapy_simhash.report.data import report_data
 from scrapy_simhash.sketch import sketch
 
 SCHEME = Scheme(bits=64)

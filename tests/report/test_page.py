@@ -11,8 +11,7 @@ from lxml import etree
 from lxml.html import document_fromstring
 
 from scrapy_simhash.crawl.crawl_report import crawl_facts
-from scrapy_simhash.report.page import render
-from scrapy_simhash.report.visible import address, duration, moment, share, visible
+from scrapy_simhash.report.page import address, duration, moment, render, share, visible
 from tests.report.samples import empty_report, hostile_report, reported, small_report
 
 

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     import argparse
 
     from scrapy_simhash.extras.passages.index import PassageIndex
-    from scrapy_simhash.extras.passages.result import CheckedPassage, Level, PassageReport
+    from scrapy_simhash.extras.passages.matching import CheckedPassage, Level, PassageReport
 
 _DESCRIPTION = """\
 Finds sentences that appear elsewhere, word for word or nearly so.

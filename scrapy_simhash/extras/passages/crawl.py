@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
     from scrapy_simhash.crawl.settlement import PageState
     from scrapy_simhash.extras.passages.index import PassageIndex
-    from scrapy_simhash.extras.passages.result import PassageReport
+    from scrapy_simhash.extras.passages.matching import PassageReport
 
 logger = logging.getLogger(__name__)
 

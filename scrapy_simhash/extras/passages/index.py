@@ -39,9 +39,15 @@ from scrapy_simhash.errors import (
     IndexMismatch,
     StorageError,
 )
-from scrapy_simhash.extras.passages.cutting import Span, spans_of
+from scrapy_simhash.extras.passages.cutting import (
+    BYTES,
+    PLAN,
+    SCHEME,
+    Span,
+    fingerprint_of,
+    spans_of,
+)
 from scrapy_simhash.extras.passages.matching import Matcher
-from scrapy_simhash.extras.passages.scheme import BYTES, PLAN, SCHEME, fingerprint_of
 from scrapy_simhash.index.database import corrupt
 from scrapy_simhash.index.kinds import database_kind, default_kind_name
 from scrapy_simhash.index.tables.tables import Tables
@@ -52,7 +58,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
     from typing_extensions import Self
 
-    from scrapy_simhash.extras.passages.result import PassageReport
+    from scrapy_simhash.extras.passages.matching import PassageReport
     from scrapy_simhash.fingerprint import Fingerprint
     from scrapy_simhash.index.database import Database
 

@@ -11,9 +11,8 @@ from scrapy_simhash.commands._command import Command
 from scrapy_simhash.commands._options import index_location
 from scrapy_simhash.commands._output import counted, note, show, show_result
 from scrapy_simhash.errors import SimhashError
-from scrapy_simhash.extras.url_rules.evidence import RuleRecord
+from scrapy_simhash.extras.url_rules.evidence import RuleRecord, decode_rules, encode_rules
 from scrapy_simhash.extras.url_rules.rewriting import Rule, describe
-from scrapy_simhash.extras.url_rules.rows import decode_rules, encode_rules
 from scrapy_simhash.index.history import PREFIX
 
 if TYPE_CHECKING:
@@ -55,7 +54,7 @@ class KnownRule(NamedTuple):
 def _known_rules(rows: Iterable[tuple[str, bytes]]) -> list[KnownRule]:
     """Return the rules of stored rows; the rule that spared the most requests comes first.
 
-    :param rows: (site, row), as `scrapy_simhash.extras.url_rules.rows` encodes it.
+    :param rows: (site, row), as `scrapy_simhash.extras.url_rules.evidence` encodes it.
     :raises SimhashError: a row is damaged; the message names its site.
     """
     stored = []

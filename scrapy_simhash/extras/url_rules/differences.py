@@ -5,12 +5,17 @@ from __future__ import annotations
 from itertools import chain, product
 from typing import TYPE_CHECKING
 
-from scrapy_simhash.extras.url_rules.rewriting import Rule, Step, rank, rewrite, rewrite_step, wider
-from scrapy_simhash.extras.url_rules.segments import (
+from scrapy_simhash.extras.url_rules.rewriting import (
     WORD_PLACES,
+    Rule,
     Segments,
+    Step,
     generalize,
+    rank,
+    rewrite,
+    rewrite_step,
     stem_of,
+    wider,
     words_at,
 )
 

@@ -9,6 +9,7 @@ is that of the whole site.
 
 from __future__ import annotations
 
+from array import array
 from functools import lru_cache
 from random import Random
 from typing import TYPE_CHECKING, NamedTuple
@@ -18,7 +19,6 @@ from scrapy.utils.datatypes import LocalCache
 
 from scrapy_simhash.extras.url_rules.differences import rules_between
 from scrapy_simhash.extras.url_rules.rewriting import Rule, rewrite, touched_by, values_in
-from scrapy_simhash.extras.url_rules.seen import CONTENT_MASK, SLOTS, VARIANT_MASK, Seen, SeenTable
 from scrapy_simhash.extras.url_rules.site import MIN_PAGES_BETWEEN_REVISIONS, Site
 from scrapy_simhash.extras.url_rules.url_parts import UrlParts, url_parts
 from scrapy_simhash.sites import registered_domain
@@ -26,11 +26,16 @@ from scrapy_simhash.sites import registered_domain
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable
 
-    from scrapy_simhash.extras.url_rules.rows import Rules
+    from scrapy_simhash.extras.url_rules.evidence import Rules
+
 
 MAX_SITES = 10_000
 EXPLORE = 0.05
 _MAX_CONTENTS = 1_000
+SLOTS = 1 << 19
+_KEY_MASK = (1 << 64) - 1
+_CONTENT_MASK = (1 << 32) - 1
+_VARIANT_MASK = (1 << 31) - 1
 
 
 class Equal(NamedTuple):
@@ -49,6 +54,48 @@ class Equal(NamedTuple):
     rules: tuple[Rule, ...]
     explore: bool
     untested: tuple[Hashable, ...]
+
+
+class Seen(NamedTuple):
+    """The page that was found last under a rewritten URL.
+
+    :param content: 32 bits of the hash of the content.
+    :param variant: 31 bits of the hash of the parts of its URL that the rule may change.
+    :param counted: the page was counted for the rule.
+    """
+
+    content: int
+    variant: int
+    counted: bool
+
+
+class SeenTable:
+    """Pages by the hash of a key, such as a rule with a rewritten URL.
+
+    A new entry replaces any other entry in its slot. A page that is forgotten in this way is
+    downloaded once more; none is lost.
+    """
+
+    def __init__(self, slots: int = SLOTS) -> None:
+        self._slots = slots
+        self._keys = array("Q", bytes(8 * slots))
+        self._values = array("Q", bytes(8 * slots))
+
+    def get(self, key: object) -> Seen | None:
+        """Return the page that was put under a key last; None if it was forgotten."""
+        number = hash(key) & _KEY_MASK
+        slot = number % self._slots
+        if self._keys[slot] != number:
+            return None
+        value = self._values[slot]
+        return Seen(value >> 32, value >> 1 & _VARIANT_MASK, bool(value & 1))
+
+    def put(self, key: object, seen: Seen) -> None:
+        """Put a page under a key."""
+        number = hash(key) & _KEY_MASK
+        slot = number % self._slots
+        self._keys[slot] = number
+        self._values[slot] = seen.content << 32 | seen.variant << 1 | seen.counted
 
 
 class UrlRules:
@@ -153,7 +200,7 @@ class UrlRules:
             return 0
         site = self._site(parts)
         base, used = site.form_of(parts)
-        content_id = hash(content) & CONTENT_MASK
+        content_id = hash(content) & _CONTENT_MASK
         contradicted = 0
         for rule in [*site.rules]:
             differs = self._compare(site, rule, parts, rewrite(rule, base), content_id)
@@ -232,7 +279,7 @@ class UrlRules:
 
 def _variant_of(rule: Rule, parts: UrlParts) -> int:
     """Return `Seen.variant`: URLs with equal variants are no evidence for the rule."""
-    return hash(touched_by(rule, parts)) & VARIANT_MASK
+    return hash(touched_by(rule, parts)) & _VARIANT_MASK
 
 
 @lru_cache(maxsize=4096)

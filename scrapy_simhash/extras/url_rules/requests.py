@@ -23,9 +23,9 @@ from scrapy_simhash.crawl.retries import repeated
 from scrapy_simhash.crawl.settings import SettingsReader, logged_settings_errors
 from scrapy_simhash.crawl.stats import CrawlStats
 from scrapy_simhash.errors import StorageError
+from scrapy_simhash.extras.url_rules.evidence import decode_rules, encode_rules, merged
 from scrapy_simhash.extras.url_rules.exceptions import SparedRequest
 from scrapy_simhash.extras.url_rules.learner import EXPLORE, Equal, UrlRules
-from scrapy_simhash.extras.url_rules.rows import decode_rules, encode_rules, merged
 from scrapy_simhash.extras.url_rules.traps import Traps, chain_after
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from scrapy_simhash.crawl.judging import Judging
     from scrapy_simhash.crawl.settlement import PageState
     from scrapy_simhash.crawl.stats import ErrorLog
-    from scrapy_simhash.extras.url_rules.rows import Rules
+    from scrapy_simhash.extras.url_rules.evidence import Rules
     from scrapy_simhash.extras.url_rules.site import Site
 
 # Marks scheduled requests. Only these may be spared: code that calls `engine.download` waits for

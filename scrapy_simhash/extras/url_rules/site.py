@@ -9,10 +9,9 @@ from __future__ import annotations
 from collections import OrderedDict
 from typing import TYPE_CHECKING
 
-from scrapy_simhash.extras.url_rules.evidence import RuleRecord
-from scrapy_simhash.extras.url_rules.path_patterns import PathPatterns
+from scrapy_simhash.extras.url_rules.evidence import MAX_RULES, RuleRecord, Rules
 from scrapy_simhash.extras.url_rules.rewriting import Rule, rewrite, sort_key, wider
-from scrapy_simhash.extras.url_rules.rows import MAX_RULES, Rules
+from scrapy_simhash.extras.url_rules.url_parts import PathPatterns
 
 if TYPE_CHECKING:
     from scrapy_simhash.extras.url_rules.url_parts import UrlParts

@@ -6,9 +6,8 @@ import threading
 import pytest
 
 from scrapy_simhash.errors import IndexClosed, IndexCorrupt, IndexForeign, IndexMismatch
-from scrapy_simhash.extras.passages.cutting import spans_of
+from scrapy_simhash.extras.passages.cutting import PLAN, fingerprint_of, spans_of
 from scrapy_simhash.extras.passages.index import FILE_NAME, open_passages
-from scrapy_simhash.extras.passages.scheme import PLAN, fingerprint_of
 from scrapy_simhash.fingerprint import hamming_distance
 from scrapy_simhash.index.kinds import database_kind
 from scrapy_simhash.index.tables.tables import UNSORTED_ROWS

@@ -5,8 +5,12 @@ from pathlib import Path
 
 import pytest
 
-from scrapy_simhash.extras.url_rules.evidence import RuleEvidence, RuleRecord
-from scrapy_simhash.extras.url_rules.rows import decode_rules, encode_rules
+from scrapy_simhash.extras.url_rules.evidence import (
+    RuleEvidence,
+    RuleRecord,
+    decode_rules,
+    encode_rules,
+)
 from scrapy_simhash.index import open_index
 
 SID, PRINT, WWW = (

@@ -9,8 +9,8 @@ from contextlib import suppress
 
 import pytest
 
+from scrapy_simhash.extras.url_rules.evidence import decode_rules
 from scrapy_simhash.extras.url_rules.requests import _UNSAVED
-from scrapy_simhash.extras.url_rules.rows import decode_rules
 from scrapy_simhash.index import open_index
 from scrapy_simhash.index.history import PREFIX
 from scrapy_simhash.index.redis import open_redis_index

@@ -4,9 +4,15 @@ import random
 
 import pytest
 
-from scrapy_simhash.extras.url_rules.evidence import RuleEvidence, RuleRecord
+from scrapy_simhash.extras.url_rules.evidence import (
+    MAX_RULES,
+    RuleEvidence,
+    RuleRecord,
+    decode_rules,
+    encode_rules,
+    merged,
+)
 from scrapy_simhash.extras.url_rules.learner import UrlRules
-from scrapy_simhash.extras.url_rules.rows import MAX_RULES, decode_rules, encode_rules, merged
 
 SITE = "http://example.com"
 SID = (("drop", "sid"),)

@@ -5,9 +5,13 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from scrapy_simhash.extras.url_rules.differences import rules_between
-from scrapy_simhash.extras.url_rules.path_patterns import MAX_NAMES, PathPatterns
 from scrapy_simhash.extras.url_rules.rewriting import describe, rewrite
-from scrapy_simhash.extras.url_rules.url_parts import MAX_URL_CHARACTERS, url_parts
+from scrapy_simhash.extras.url_rules.url_parts import (
+    MAX_NAMES,
+    MAX_URL_CHARACTERS,
+    PathPatterns,
+    url_parts,
+)
 
 SITE = "http://example.com"
 

@@ -10,24 +10,27 @@ found ones, and F1 the harmonic mean of both. The highest F1 wins.
 from __future__ import annotations
 
 import random
+from collections import Counter
 from dataclasses import dataclass, replace
 from itertools import islice
 from math import ceil
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from scrapy_simhash.calibration.resemblances import resemblances
 from scrapy_simhash.confirmation import UNCONFIRMED
+from scrapy_simhash.detector import evidence_of
+from scrapy_simhash.documents.reader import Document, Skipped
 from scrapy_simhash.errors import PlanError
+from scrapy_simhash.extraction import Extraction
 from scrapy_simhash.fingerprint import hamming_distance
+from scrapy_simhash.hashes import shingle_hashes, token_hashes
 from scrapy_simhash.index.cost import choose_plan
-from scrapy_simhash.resemblance import NEAR_DUPLICATE, resemblance
+from scrapy_simhash.resemblance import NEAR_DUPLICATE, resemblance, shingle_length, shingle_tokens
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
-    from scrapy_simhash.calibration.sampling import SampledPage
     from scrapy_simhash.confirmation import Confirmation
     from scrapy_simhash.detector import Detector
     from scrapy_simhash.evidence import Evidence
@@ -207,3 +210,90 @@ def _has_tables(bits: int, max_distance: int) -> bool:
         return len(choose_plan(bits, max_distance).tables) <= _MAX_TABLES
     except PlanError:
         return False
+
+
+def resemblances(texts: Sequence[str]) -> Iterator[Array]:
+    """Yield, for each text, its resemblance to each text (to itself: 1, or 0 without tokens).
+
+    Shingles are compared by 64-bit hashes. Unlike in `scrapy_simhash.resemblance`, each text has
+    its own shingle length; shingles of different lengths are never equal.
+    """
+    hashes = [_distinct_shingles(text) for text in texts]
+    sizes = np.array([len(one) for one in hashes], dtype=np.int64)
+    owners = np.repeat(np.arange(len(texts)), sizes)
+    _, shingles = np.unique(
+        np.concatenate([np.empty(0, dtype=np.uint64), *hashes]), return_inverse=True
+    )
+    # The texts that have the i-th shingle are holders[starts[i]:starts[i + 1]].
+    holders = owners[np.argsort(shingles, kind="stable")]
+    starts = np.append(0, np.cumsum(np.bincount(shingles)))
+    for size, own in zip(sizes, np.split(shingles, np.cumsum(sizes)), strict=False):
+        counts = starts[own + 1] - starts[own]
+        # The ranges of `holders` of all own shingles, one after the other.
+        offsets = np.repeat(starts[own] - np.cumsum(counts) + counts, counts)
+        shared = np.bincount(holders[np.arange(len(offsets)) + offsets], minlength=len(texts))
+        yield shared / np.maximum(size + sizes - shared, 1)
+
+
+def _distinct_shingles(text: str) -> Array:
+    tokens = shingle_tokens(text)
+    return np.unique(shingle_hashes(token_hashes(tokens), shingle_length([tokens])))
+
+
+class Sample(NamedTuple):
+    """A random sample of the readable documents, each with a name of its own.
+
+    :param read: number of readable documents.
+    :param left_out: number of documents that were not read or not fingerprinted, by reason.
+    """
+
+    documents: list[Document]
+    read: int
+    left_out: Counter[str]
+
+
+class SampledPage(NamedTuple):
+    """A page of the sample that has a fingerprint, and its evidence."""
+
+    extraction: Extraction
+    fingerprint: int
+    evidence: Evidence
+
+
+def draw(documents: Iterable[Document | Skipped], size: int) -> Sample:
+    """Return a uniform random sample of at most `size` documents, drawn in one pass (Vitter's
+    algorithm R). Two calls with the same documents return the same sample.
+    """
+    drawn: list[Document] = []
+    left_out: Counter[str] = Counter()
+    read = 0
+    chance = random.Random(1)  # noqa: S311 - no secret
+    for document in documents:
+        if isinstance(document, Skipped):
+            left_out[document.reason] += 1
+            continue
+        place = read if read < size else chance.randrange(read + 1)
+        read += 1
+        if place < size:
+            drawn[place : place + 1] = [document]
+    by_name = {document.name: document for document in drawn}
+    if repeated := len(drawn) - len(by_name):
+        left_out["repeated name"] = repeated
+    return Sample(list(by_name.values()), read, left_out)
+
+
+def fingerprinted(
+    documents: Iterable[Document], detector: Detector, left_out: Counter[str]
+) -> Iterator[SampledPage]:
+    """Yield the pages that a crawl would not skip; count the others in `left_out`, by reason."""
+    for document in documents:
+        if document.is_html:
+            extraction, page = detector.extract_and_fingerprint(document.text)
+        else:
+            extraction = Extraction(document.text)
+            page = detector.fingerprint_extraction(extraction)
+        if page.fingerprint is None:
+            left_out[str(page.skipped)] += 1
+        else:
+            evidence = evidence_of(document.name, page)
+            yield SampledPage(extraction, page.fingerprint, evidence)
