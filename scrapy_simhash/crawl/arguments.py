@@ -231,21 +231,24 @@ def with_request(page: PageFingerprint, request: Request, request_hash: bytes) -
     return replace(page, evidence=page.evidence._replace(request=request_hash, depth=depth))
 
 
-def texts_in(value: Any) -> Iterator[str]:
-    """Yield the texts in a value, and in the containers in it, and numbers that may be prices."""
+def texts_in(value: Any, *, all_numbers: bool = False) -> Iterator[str]:
+    """Yield the texts in a value, and in the containers in it, and numbers that may be prices.
+
+    :param all_numbers: yield other numbers, too.
+    """
     if isinstance(value, str):
         yield value
     elif isinstance(value, float):
-        if round(value, 2) == value >= 1:  # no time, nor a share
+        if all_numbers or round(value, 2) == value >= 1:  # no time, nor a share
             yield str(value).removesuffix(".0")
-    elif isinstance(value, dict):
-        for part in value.values():
-            yield from texts_in(part)
-    elif isinstance(value, (list, tuple)):
-        for part in value:
-            yield from texts_in(part)
+    elif isinstance(value, int):
+        if all_numbers:
+            yield str(value)
+    elif isinstance(value, (dict, list, tuple)):
+        for part in value.values() if isinstance(value, dict) else value:
+            yield from texts_in(part, all_numbers=all_numbers)
     elif ItemAdapter.is_item(value):
-        yield from texts_in(dict(ItemAdapter(value)))
+        yield from texts_in(dict(ItemAdapter(value)), all_numbers=all_numbers)
 
 
 def _rule(request: Request, spider: Spider | None) -> Any:

@@ -1,21 +1,28 @@
-"""Recognize items that say what neither their page nor their request says.
+"""Recognize items that say what the text of their page, or the items of its original, do not say.
 
 A spider may keep a half-filled item in an attribute until the last page about it arrives, such as
-the page of its reviews. Where many products have no reviews, these pages are copies. But a page
-cannot speak for its copies if the item has the name of a product that is not on it. So the
-callbacks of copies run, and items pass that have such words of their own.
+the page of its reviews. Where many products have no reviews, these pages are copies. Other pages
+differ in nothing but an attribute of their markup, or in data of a script. But a page cannot speak
+for its copies if its items say what its text does not. So the callbacks of copies run, and items
+pass that have such texts of their own.
 
-Names of files count as foreign words: pages with one text, such as a licence, may differ in nothing
-but their picture or document. Of numbers, those count that are a whole text or floats, such as
-prices, but no others, because they may be counts, sizes or times. If the first items of a callback
-have no foreign words, or those of three copies have the same, the callback is trusted: its items
-come from its pages.
+Neither can a list: others may share most of its entries. So the callbacks of copies of a page with
+several items run, and items pass that neither the page nor an earlier copy gave.
+
+Names of files and numbers in URLs count as foreign words: pages with one text, such as a licence,
+may differ in nothing but their picture or document. Of other numbers, those count that are a whole
+text or floats, such as prices, but no others, because they may be counts, sizes or times.
+
+If the first items of a callback have no foreign words, or those of three copies have the same, the
+callback is trusted: its items come from the texts of its pages.
 """
 
 from __future__ import annotations
 
 import re
+from array import array
 from collections import Counter
+from html import unescape
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote, urlsplit
 
@@ -24,9 +31,10 @@ from scrapy.linkextractors import IGNORED_EXTENSIONS
 from scrapy.utils.datatypes import LocalCache
 
 from scrapy_simhash.crawl.arguments import texts_in
+from scrapy_simhash.extraction.targets import pieces_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Sequence
 
     from scrapy import Request
     from scrapy.http import Response
@@ -40,21 +48,36 @@ _TRUSTED = 20
 _COPY_POINTS = 7
 _NEVER = -1_000_000
 _REMEMBERED_PAGES = 10_000
-_MAX_ITEMS = 3  # of a page
+_MAX_ITEMS = 3  # of a page that are looked at for foreign words
+_MAX_COMPARED_ITEMS = 250  # of a page; further ones of its copies pass
 # Longer texts are from the page.
 _MAX_VALUE_CHARACTERS = 200
 _MAX_CHARACTERS = 500
+_MAX_VALUES = 50  # of an item
 _MIN_WORD_CHARACTERS = 4
+# No alternative looks further than the next one begins, so it takes linear time.
+_MARKUP = re.compile(r"<(script|style)\b.*?(</\1|\Z)|<[^<>]*>?", re.DOTALL | re.IGNORECASE)
+# Around the value of an attribute, and around texts and numbers in the data of a script.
+_MARKED = r"""(["'])%s\1|=%s[\s>]|:\s*%s\s*[,}\]]"""
 _BETWEEN_DIGITS = re.compile(r"(?<=\d)[.,'\s]+(?=\d)")
 # A number, perhaps with a currency. Shorter ones are on many pages, longer ones may be times.
 _NUMBER = re.compile(r"[^\d:/-]{0,4}(\d{3,8})\D{0,4}")
 # Words joined by hyphens. One with a digit, such as a UUID, is no word, nor are its parts.
 _JOINED_WORDS = re.compile(r"[\w-]+")
-_URL_OF_FILE = re.compile(rf"[^\s?#]+\.({'|'.join(IGNORED_EXTENSIONS)})([?#]\S*)?", re.IGNORECASE)
+_ENDINGS = "|".join(
+    (*IGNORED_EXTENSIONS, *"csv epub gpx ics json m3u8 mpd srt vcf vtt xml".split())
+)
+_URL_OF_FILE = re.compile(rf"[^\s?#]+\.({_ENDINGS})([?#]\S*)?", re.IGNORECASE)
+# A piece of a URL with the number of something. Longer ones are session ids.
+_NUMBERED = re.compile(r"(.*=)?\d{1,8}")
+_URL_STARTS = ("/", "?", "http:", "https:")
+# Texts that copies of an entry may have of their own: the time now, and random names.
+_NO_ENTRY = re.compile(r".*\d\d:\d\d:\d\d.*|\d{9,}|[0-9a-f-]{16,}", re.DOTALL)
 
 
 class ForeignValues:
-    """The pages of one crawl whose items have foreign words, and the callbacks that are trusted.
+    """The pages of one crawl that cannot speak for the items of their copies, and the callbacks
+    that are trusted.
 
     :param resumed: the crawl goes on after a pause. It has forgotten which earlier pages these are.
     """
@@ -62,84 +85,160 @@ class ForeignValues:
     def __init__(self, arguments: Arguments, *, resumed: bool = False) -> None:
         self._arguments = arguments
         self._resumed = resumed
-        # Key of a page whose items have foreign words → all words of its items.
-        self._words: LocalCache[str, set[str]] = LocalCache(_REMEMBERED_PAGES)
+        # Key of a page whose items have foreign words, or that has several → hashes of these items
+        # and of their texts.
+        self._given: LocalCache[str, array[int]] = LocalCache(_REMEMBERED_PAGES)
+        # Keys of pages with several items.
+        self._lists: LocalCache[str, None] = LocalCache(_REMEMBERED_PAGES)
         # Callback → its points.
         self._points: Counter[str] = Counter()
         self._suspected: set[str] = set()
 
     def gave(self, page: PageState, response: Response, item: Any) -> None:
         """Record an item of a page that is no copy, or takes the place of one."""
-        callback = self._arguments.callback_name(page.request)
-        if self._points[callback] >= _TRUSTED or page.items_looked_at >= _MAX_ITEMS:
-            return
         page.items_looked_at += 1
-        words = _words(item)
-        if any(self._foreign(words, page, response)):
+        if page.items_looked_at > _MAX_COMPARED_ITEMS:
+            return
+        page.given.append(self._entry(page, response, item))
+        callback = self._arguments.callback_name(page.request)
+        if self._points[callback] < _TRUSTED and page.items_looked_at <= _MAX_ITEMS:
+            foreign = self._foreign(page, response, item)
+            page.given.extend(foreign)
+            if foreign:
+                page.has_foreign = True
+                self._suspected.add(callback)
+            elif callback not in self._suspected:
+                self._points[callback] += 1
+        if page.items_looked_at > 1:
             page.has_foreign = True
-            self._suspected.add(callback)
-            self._words.setdefault(page.key, set()).update(words)
-        elif callback not in self._suspected:
-            self._points[callback] += 1
+            self._lists[page.key] = None
+        if page.has_foreign:
+            self._given[page.key] = page.given
 
     def has_foreign(self, key: str, request: Request) -> bool:
-        """Return True if items of a page have foreign words, so that those of copies may differ.
+        """Return True if items of a page have foreign words, or if it has several items, so that
+        those of copies may differ.
 
         :param request: of the page, or of a copy with the same callback.
         """
+        if key in self._lists:
+            return True
         callback = self._arguments.callback_name(request)
-        return (self._resumed or key in self._words) and self._points[callback] < _TRUSTED
+        return (self._resumed or key in self._given) and self._points[callback] < _TRUSTED
 
     def differs(self, page: PageState, response: Response, item: Any) -> bool:
-        """Return True if an item of a copy has foreign words that the representative's lack."""
-        representative = page.verdict and page.verdict.representative
-        known = self._words.get(representative or page.key, set())
-        differs = any(self._foreign(_words(item) - known, page, response))
-        callback = self._arguments.callback_name(page.request)
-        self._points[callback] += _NEVER if differs else _COPY_POINTS
-        return differs
+        """Return True if an item of a copy says what neither its text nor the items of its
+        representative and of earlier copies say.
+        """
+        original = (page.verdict and page.verdict.representative) or page.key
+        known = self._given.get(original, array("q"))
+        entry = self._entry(page, response, item)
+        if original in self._lists:
+            new = {entry}.difference(known)
+        else:
+            new = self._foreign(page, response, item).difference(known)
+            callback = self._arguments.callback_name(page.request)
+            self._points[callback] += _NEVER if new else _COPY_POINTS
+            page.given.append(entry)
+            if self._resumed and not new:  # the earlier page may have been a list
+                page.kept_items.append(item)
+        known.extend(new)
+        return bool(new)
 
-    def _foreign(self, words: set[str], page: PageState, response: Response) -> Iterator[str]:
-        """Yield the words that neither a page nor its request says, and the names of files."""
-        if not words:
-            return
-        if not page.said:
-            text = response.text if isinstance(response, TextResponse) else ""
-            urls = unquote(f"{page.request.url} {response.url}")
-            page.said = f"{text} {urls} {self._arguments.shown(page.request)}".casefold()
-        has_numbers = any(map(str.isdigit, words))
-        numbers = _BETWEEN_DIGITS.sub("", page.said) if has_numbers else ""
-        for word in words:
-            if "." in word or word not in (numbers if word.isdigit() else page.said):
-                yield word
+    def several(self, page: PageState) -> Sequence[Any]:
+        """Return the kept items of a copy that gave several, such as a list: what the earlier page
+        gave is forgotten.
+        """
+        original = (page.verdict and page.verdict.representative) or page.key
+        if not page.kept_items or len(page.given) == 1:
+            return ()
+        self._given[original], self._lists[original] = page.given, None
+        self._points[self._arguments.callback_name(page.request)] += _NEVER
+        return page.kept_items
 
+    def _entry(self, page: PageState, response: Response, item: Any) -> int:
+        """Return a hash of what an entry of a list says, without URLs and times."""
+        said: list[str] = []
+        for text in _read(item, all_numbers=True):
+            if text not in (page.request.url, response.url) and not _NO_ENTRY.fullmatch(text):
+                said.extend(_names_in(text) if text.startswith(_URL_STARTS) else [text])
+        try:
+            return hash(tuple(said) or repr(item))
+        except Exception:  # noqa: BLE001 - no item may stop a crawl
+            return 0
 
-def _words(item: Any) -> set[str]:
-    """Return the words in the short texts of an item, the digits of its numbers, and the names of
-    files with their folders; none if it cannot be read.
-    """
-    found: set[str] = set()
-    characters = 0
-    try:
-        for text in texts_in(item):
-            if _URL_OF_FILE.fullmatch(text):
-                found.add("/".join(urlsplit(text).path.casefold().split("/")[-2:]))
-                continue
-            if len(text) > _MAX_VALUE_CHARACTERS:
-                continue
-            characters += len(text)
+    def _foreign(self, page: PageState, response: Response, item: Any) -> set[int]:
+        """Return hashes of the texts with words that neither the text of a page nor its request
+        says, of the names of files, and of what only the markup says.
+        """
+        if not page.markup and isinstance(response, TextResponse):
+            page.markup = unescape(response.text)
+            page.said = _MARKUP.sub(" ", page.markup).casefold()
+        urls = unquote(f"{page.request.url} {response.url}")
+        said = f"{page.said} {urls} {self._arguments.shown(page.request)}".casefold()
+        found = set()
+        characters = 0
+        for text in _read(item):
+            characters += len(text) if len(text) <= _MAX_VALUE_CHARACTERS else 0
             if characters > _MAX_CHARACTERS:
                 break
-            if number := _NUMBER.fullmatch(_BETWEEN_DIGITS.sub("", text.strip())):
-                found.add(number[1])
-            joined = _JOINED_WORDS.findall(text.casefold())
-            found.update(
-                word
-                for words in joined
-                if words.replace("-", "").isalpha()
-                for word in words.split("-")
-                if len(word) >= _MIN_WORD_CHARACTERS
-            )
+            words = _words(text)
+            if any(_is_foreign(word, said) for word in words):
+                found.add(hash(words))
+        short = [text for text in _read(item, all_numbers=True) if len(text) <= _MAX_CHARACTERS]
+        return found | {hash(text) for text in short[:_MAX_VALUES] if _is_marked(text, page)}
+
+
+def _read(item: Any, *, all_numbers: bool = False) -> list[str]:
+    """Return the texts of an item; none if it cannot be read."""
+    try:
+        return [*texts_in(item, all_numbers=all_numbers)]
     except Exception:  # noqa: BLE001 - no item may stop a crawl
-        return set()
-    return found
+        return []
+
+
+def _is_foreign(word: str, said: str) -> bool:
+    if word.isdigit():
+        return word not in _BETWEEN_DIGITS.sub("", said)
+    return "." in word or word not in said
+
+
+def _is_marked(text: str, page: PageState) -> bool:
+    """Return True if only an attribute or a script of a page says a text, and it is no URL."""
+    if not text or text.startswith(_URL_STARTS):
+        return False
+    marked = _MARKED.replace("%s", re.escape(text))
+    whole = rf"(?<!\w){re.escape(text.casefold())}(?!\w)"
+    return (
+        text in page.markup
+        and bool(re.search(marked, page.markup))
+        and not re.search(whole, page.said)
+    )
+
+
+def _names_in(url: str) -> list[str]:
+    """Return the name of the file in a URL with its folder, or else the numbers in it."""
+    if _URL_OF_FILE.fullmatch(url):
+        return ["/".join(urlsplit(url).path.casefold().split("/")[-2:])]
+    numbered = filter(_NUMBERED.fullmatch, pieces_of(url))
+    return [piece if "=" in piece else f"/{piece}" for piece in numbered]
+
+
+def _words(text: str) -> tuple[str, ...]:
+    """Return the words in a short text, the digits if it is a number, and the name of the file or
+    the numbers if it is a URL.
+    """
+    is_file = _URL_OF_FILE.fullmatch(text)
+    found = _names_in(text) if is_file or text.startswith(_URL_STARTS) else []
+    if is_file or len(text) > _MAX_VALUE_CHARACTERS:
+        return tuple(found)
+    if number := _NUMBER.fullmatch(_BETWEEN_DIGITS.sub("", text.strip())):
+        found.append(number[1])
+    found.extend(
+        word
+        for words in _JOINED_WORDS.findall(text.casefold())
+        if words.replace("-", "").isalpha()
+        for word in words.split("-")
+        if len(word) >= _MIN_WORD_CHARACTERS
+    )
+    return tuple(found)

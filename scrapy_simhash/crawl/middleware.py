@@ -72,8 +72,8 @@ class _SpiderMiddleware(Component):
             async for request_or_item in result:
                 if self._passes(page, response, request_or_item):
                     yield request_or_item
-            for request in self._rest(page):
-                yield request
+            for request_or_item in self._rest(page):
+                yield request_or_item
 
     @contextmanager
     def _recording_end(self, response: Response) -> Iterator[PageState | None]:
@@ -99,8 +99,8 @@ class _SpiderMiddleware(Component):
     def _passes(self, page: PageState | None, response: Response, request_or_item: Any) -> bool:
         raise NotImplementedError
 
-    def _rest(self, page: PageState | None) -> Iterable[Request]:  # noqa: ARG002
-        """Return requests that pass at the end of the output."""
+    def _rest(self, page: PageState | None) -> Iterable[Any]:  # noqa: ARG002
+        """Return items and requests that pass at the end of the output."""
         return ()
 
     def _output_ended(self, page: PageState) -> None:
@@ -339,14 +339,19 @@ class SimhashSpiderMiddleware(_SpiderMiddleware):
         """Return True for a copy whose callback runs for items that its original did not give."""
         return page.called_for_items and self._pages.policy.follow_chains
 
-    def _rest(self, page: PageState | None) -> Iterable[Request]:
+    def _rest(self, page: PageState | None) -> Iterable[Any]:
         if page is None:
             return ()
+        items = self._foreign_values.several(page)
+        if items:
+            page.withheld -= len(items)
+            page.may_follow = page.may_follow or self._takes_place(page)
+            self._pages.stats.count("dropped_items", -len(items))
         withheld = page.withheld
-        passing = self._following.passing(page)
+        requests = self._following.passing(page)
         if page.withheld > withheld:
             self._pages.stats.count("dropped_requests", page.withheld - withheld)
-        return passing
+        return [*items, *requests]
 
     def _output_ended(self, page: PageState) -> None:
         page.handled = True

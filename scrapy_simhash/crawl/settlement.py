@@ -10,6 +10,7 @@ refused content are discarded, too, unless their callbacks return something.
 
 from __future__ import annotations
 
+from array import array
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
@@ -62,9 +63,11 @@ class PageState:
     :param refused: the spider has refused such content.
     :param asked_again: the spider has asked for this page again.
     :param items_lead_on: a pipeline or a handler of a signal turned an item into a request.
-    :param items_looked_at: number of items that were looked at for foreign words.
-    :param has_foreign: an item has foreign words, see `scrapy_simhash.crawl.foreign_values`.
-    :param said: what the page and its request say, once an item was compared with it.
+    :param items_looked_at: number of items that were looked at for foreign words, `has_foreign` if
+        the page cannot speak for its copies, and `given` hashes of what its items say, see
+        `scrapy_simhash.crawl.foreign_values`.
+    :param said: the text of the page, and `markup` all of it, once an item was compared with them.
+    :param kept_items: pass when the output has ended, if they are several.
     :param gave_items: the pipelines kept an item of the page.
     :param withheld: number of items and requests that were dropped, although the callback gave
         them.
@@ -101,7 +104,10 @@ class PageState:
     items_lead_on: bool = False
     items_looked_at: int = 0
     has_foreign: bool = False
+    given: array[int] = field(default_factory=lambda: array("q"))
     said: str = ""
+    markup: str = ""
+    kept_items: list[Any] = field(default_factory=list)
     gave_items: bool = False
     withheld: int = 0
     awaited: Sequence[PageState] = ()
@@ -308,7 +314,7 @@ class Settlement:
                 self._settle_item(state.observation, not page.failed)
         confirmed = page.handled and not page.failed and not (page.refused and not page.outputs)
         self._on_finished(page, confirmed)
-        page.title = page.text = ""  # others may keep the page
+        page.title = page.text = page.said = page.markup = ""  # others may keep the page
 
     def _state_of(self, item: Any) -> ItemState | None:
         state = self._items.get(id(item))

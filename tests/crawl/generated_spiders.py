@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import functools
+import json
 import random
 import zlib
 from dataclasses import dataclass, field
@@ -905,16 +906,59 @@ class Gated(GeneratedSpider):
         yield {"content": response.css("h1::text").get()}
 
 
-class Pictured(GeneratedSpider):
-    """Pages with the text of a licence, which differ in nothing but a picture."""
+class Marked(GeneratedSpider):
+    """Pages with the text of a licence, which differ in nothing but their markup."""
 
+    ways = ("picture", "file", "attribute", "number", "script")
     pauses = True
 
     def document(self, number: int, more: str = "") -> str:
-        return page("Picture", prose("licence"), f'<img src="/pictures/{number}.jpg">')
+        file = f'<a class="f" href="/get?file={number}">File</a>'
+        script = f'<script id="s">{{"seat": {number}, "rows": 1}}</script>'
+        seat = f'<b data-seat="row {number}" data-number={number}></b>'
+        marked = f'<img src="/pictures/{number}.jpg">{file}{seat}{script}'
+        return page("Picture", prose("licence"), marked)
 
     def parse_document(self, response: Response) -> Any:
-        return [{"content": response.css("img::attr(src)").get()}]
+        script = "script#s::text"
+        found: dict[str, Callable[[], Any]] = {
+            "picture": response.css("img::attr(src)").get,
+            "file": lambda: response.urljoin(response.css("a.f::attr(href)").get()),
+            "attribute": response.css("b::attr(data-seat)").get,
+            "number": lambda: int(response.css("b::attr(data-number)").get()),
+            "script": lambda: json.loads(response.css(script).get())["seat"],
+        }
+        return [{"content": found[self.way]()}]
+
+
+class Overlapping(GeneratedSpider):
+    """Lists that share an introduction and most entries, each of which is an item."""
+
+    ways = ("names", "numbers", "links", "more")
+    pauses = True
+
+    def answer(self, path: str, request: Request, count: int) -> Any:
+        if path == "/":
+            return super().answer(path, request, count)
+        place = number_in(path)
+        rows = "".join(
+            f'<p class="e"><a href="/e/{number}">{prose(f"entry {number}", 3)}</a>'
+            f"<b>{number * (place + 1) % 50}</b></p>"
+            for number in range(place % self.documents * 2, place % self.documents * 2 + 9)
+        )
+        return page("Offers", prose("offers", 150), rows)
+
+    def parse_document(self, response: Response) -> Any:
+        for entry in response.css("p.e"):
+            if self.way == "links":
+                yield {"content": entry.css("a::attr(href)").get()}
+            elif self.way == "numbers":
+                number = int(entry.css("b::text").get())
+                yield {"content": f"{entry.css('a::text').get()} {number}", "n": number}
+            else:
+                yield {"content": entry.css("a::text").get(), "page": response.url}
+        if self.way == "more":
+            yield from response.follow_all(css="p.e a", callback=self.parse_document)
 
 
 class Waiting(GeneratedSpider):

@@ -12,7 +12,10 @@ from scrapy_simhash.crawl.settlement import PageState
 from scrapy_simhash.policy import PASS
 from scrapy_simhash.verdict import Verdict
 
-HTML = "<h1>No reviews yet</h1><p class='box-available'>Write the first one, for 1250,00 EUR</p>"
+HTML = (
+    "<h1>No reviews yet</h1><p class='box-available' data-seat='5 a' data-row=12>Write the first one, for 1250,00 EUR</p>"
+    "<script>owner = {'name': 'tide mill', 'stock':31}</script>"
+)
 
 
 LOOP = {}
@@ -33,13 +36,13 @@ class Crawl:
         self.values = ForeignValues(Arguments())
         self.pages = 0
 
-    def page(self, representative=None, callback=None):
+    def page(self, representative=None, callback=None, html=HTML):
         self.pages += 1
         url = f"https://x.test/{self.pages}"
         kind = "new" if representative is None else "near-duplicate"
         verdict = Verdict(kind=kind, key=url, bits=64, representative=representative)
         request = Request(url, callback)
-        response = HtmlResponse(url, body=HTML.encode(), encoding="utf-8")
+        response = HtmlResponse(url, body=html.encode(), encoding="utf-8")
         return PageState(url, verdict, PASS, request), response
 
     def gave(self, item, callback=None):
@@ -67,6 +70,14 @@ def crawl():
         {"of": Record("Mill")},
         {"price": "1,299.00 €"},
         {"price": 19.95},
+        {"state": "available"},  # in an attribute
+        {"owner": "tide & mill"},  # in a script
+        {"file_urls": ["https://x.test/download?document=7"]},
+        {"image": "/images/17/large"},
+        {"image": "images/mill.jpg"},
+        {"seat": "5 a"},  # in an attribute
+        {"seat": 12},
+        {"stock": 31},  # in a script
     ],
 )
 def test_words_from_elsewhere_are_foreign(crawl, item):
@@ -77,11 +88,11 @@ def test_words_from_elsewhere_are_foreign(crawl, item):
     "item",
     [
         {"title": "no REVIEWS yet"},
-        {"state": "available"},  # in an attribute
+        {"note": "Write & First"},
         {"id": 17, "at": "2026-11-26T23:50:00", "token": "3fa4b2c1", "none": None},
         {"id": "3f2b9c1e-dead-4bad-8f00-cafe12345678", "slug": "no-reviews-yet"},
         {"url": "https://x.test/1", "page": "https://x.test/a/1.php"},
-        {"short": "a tea"},
+        {"short": "a tea", "empty": ""},
         {"price": "1,250.00", "before": "EUR 1250", "now": [1250.0, 0.25, 1764201234.5, 1.2345]},
         {"count": 1299, "stars": "17", "at": "12:30:45", "on": "26/11/2026", "id": "4711-0815"},
         {"text": "other words " * 30},  # a long text comes from the page
@@ -91,6 +102,12 @@ def test_words_from_elsewhere_are_foreign(crawl, item):
 )
 def test_words_of_the_page_numbers_and_long_texts_are_not(crawl, item):
     assert not crawl.gave(item)
+
+
+@pytest.mark.parametrize("part", ["<", "<script", "<a b='", ": ", "&#", "1.", "= "])
+def test_pages_made_to_be_slow_take_linear_time(crawl, part):
+    page, response = crawl.page(html=part * 300_000)
+    crawl.values.gave(page, response, {"name": "mill", "price": "123", "seat": 5, "row": part})
 
 
 def test_a_callback_is_trusted_after_three_copies_with_the_same_words(crawl):
@@ -110,6 +127,27 @@ def test_a_resumed_crawl_looks_at_the_items_of_copies_of_earlier_pages(crawl):
     assert crawl.differs(earlier, {"name": "Tide mill"})
     for _ in range(20):
         assert not crawl.differs(earlier, {"title": "reviews"})
+
+
+def test_copies_of_a_list_give_the_entries_that_it_and_earlier_copies_lack(crawl):
+    entries = [{"name": f"Mill {number}", "url": f"/a/{number}"} for number in range(6)]
+    page, response = crawl.page()
+    for entry in entries[:3]:
+        crawl.values.gave(page, response, entry)
+    assert page.has_foreign
+    assert crawl.values.has_foreign(page.key, page.request)
+    again = [
+        {**entry, "at": f"12:00:0{number}", "url": f"https://y.test/a/{number}?s=abc"}
+        for number, entry in enumerate(entries)
+    ]
+    assert [crawl.differs(page.key, entry) for entry in again[1:5]] == [False, False, True, True]
+    assert [crawl.differs(page.key, entry) for entry in again] == [False] * 5 + [True]
+    for _ in range(9):  # no list is trusted
+        crawl.differs(page.key, entries[0])
+    assert crawl.values.has_foreign(page.key, page.request)
+    page, response = crawl.page()
+    crawl.values.gave(page, response, {"title": "reviews"})
+    assert not crawl.values.has_foreign(page.key, page.request)
 
 
 def test_a_callback_is_trusted_after_twenty_items_without_foreign_words(crawl):
