@@ -164,7 +164,15 @@ class SimhashExtension:
             if settings.item_fields:
                 self.items.open(self._starts)
         except SimhashError as error:
-            self._go_without_index(error)
+            # An empty feed would cost more than copies.
+            self._close_indexes()
+            self.fingerprinter.close()
+            self.stats.count("errors/index")
+            logger.error(  # noqa: TRY400 - the message is complete; a traceback would bury it
+                "simhash: %s. This crawl runs without the plugin, so near-duplicates pass",
+                error,
+                extra={"spider": spider},
+            )
             return
         opened = [one.index for one in (self.pages, self.items) if one.index is not None]
         index, first = opened[0], self._first()
@@ -251,17 +259,6 @@ class SimhashExtension:
         """
         for_item = self.items.retries.arrived(request, None)
         return self.pages.retries.arrived(request, observation) or for_item
-
-    def _go_without_index(self, error: SimhashError) -> None:
-        """Let the spider crawl without the plugin. An empty feed would cost more than copies."""
-        self._close_indexes()
-        self.fingerprinter.close()
-        self.stats.count("errors/index")
-        logger.error(  # the message is complete; a traceback would bury it
-            "simhash: %s. This crawl runs without the plugin, so near-duplicates pass",
-            error,
-            extra={"spider": self.crawler.spider},
-        )
 
     def _close_indexes(self) -> None:
         self._syncer.close()

@@ -7,11 +7,11 @@ To *settle* a page is to confirm its observation in the index, or to discard it.
 from __future__ import annotations
 
 import logging
-from collections import Counter, deque
+from collections import Counter
 from dataclasses import replace
 from time import time
 from typing import TYPE_CHECKING, Any, Literal
-from weakref import WeakKeyDictionary, finalize
+from weakref import ref
 
 from scrapy.utils.datatypes import LocalCache
 
@@ -121,10 +121,9 @@ class Judging:
         self._prefers_canonical: bool = settings("SIMHASH_PREFER_CANONICAL")
         self._crawl: Crawl | None = None
         self._canonical_urls = CanonicalUrls()
-        # Response → finalizer that moves the verdict of an index on the network to `_uncalled`. The
-        # index is asked before it is known whether a callback will get the page.
-        self._early: WeakKeyDictionary[Response, Any] = WeakKeyDictionary()
-        self._uncalled: deque[Verdict] = deque()  # finalizers may run in any thread
+        # Response → verdict of an index on the network, which is asked before it is known whether a
+        # callback will get the page.
+        self._early: dict[ref[Response], Verdict] = {}
         # Keys of pages whose callbacks gave only a request for the page under another query.
         self._replaced: LocalCache[str, None] = LocalCache(MAX_HELD)
         # Key → copy whose callback ran late, and gave nothing.
@@ -226,15 +225,12 @@ class Judging:
         self._discard_early()
         verdict = await self.ask(key, page)
         if verdict is not None:
-            self._early[response] = early = finalize(response, self._uncalled.append, verdict)
-            early.atexit = False
+            self._early[ref(response)] = verdict
 
     def _discard_early(self, *, is_idle: bool = False) -> None:
         """Discard the pages that no callback got; in an idle crawl, no callback will get more."""
-        for early in [*self._early.values()] if is_idle else ():
-            early()
-        while self._uncalled:
-            if (observation := self._uncalled.popleft().observation) is not None:
+        for response in [one for one in self._early if is_idle or one() is None]:
+            if (observation := self._early.pop(response).observation) is not None:
                 self._settle_in_index(observation, False)  # noqa: FBT003 - discard
 
     def judge(self, key: str, page: PageFingerprint, response: Response) -> Verdict | None:
@@ -243,9 +239,7 @@ class Judging:
         :return: None if the index is closed or failed.
         """
         if self.calls.in_threads:
-            early = self._early.pop(response, None)
-            kept = None if early is None else early.detach()
-            verdict = None if kept is None else kept[2][0]
+            verdict = self._early.pop(ref(response), None)
         else:
             verdict = self._verdict(self.calls.observe_now(self._to_observe(key, page)))
         return None if verdict is None else self.record(verdict, page, response)

@@ -31,7 +31,7 @@ from scrapy.utils.datatypes import LocalCache
 from scrapy_simhash.url_patterns import url_pattern
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from scrapy import Request
     from scrapy.http import Response
@@ -357,19 +357,16 @@ class Retries:
         """Request copies now. Items of one page share its request, which is made once.
 
         :param anew: download the pages, even if their responses were kept.
-        :param mark: key that the meta of the requests gets.
+        :param mark: key that the meta of the requests gets. The copies may be remembered as left.
         """
+        if mark is not None:
+            self._left.take_all(copies.__contains__)
         for copy in {id(copy.request): copy for copy in copies}.values():
             response = self.responses.take(copy)
             token = uuid4().hex
             self._requested[token] = copy, None if anew else response
             meta = copy.request.meta | {self._meta_key: token} | ({mark: True} if mark else {})
             self._schedule(repeated(copy.request, meta, dont_filter=True))
-
-    def call_all(self, copies: Collection[DroppedCopy], mark: str) -> None:
-        """Request copies of confirmed pages whose callbacks are to run; see `request`."""
-        self._left.take_all(copies.__contains__)
-        self.request([*copies], anew=False, mark=mark)
 
     def look_again(self, copies: Sequence[DroppedCopy], *, all_at_once: bool = False) -> None:
         """Request copies that the index lacks, hold copies of pending pages, release the others."""

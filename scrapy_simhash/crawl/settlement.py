@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from array import array
 from dataclasses import dataclass, field, replace
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
@@ -76,7 +77,6 @@ class PageState:
         pages say.
     :param stand_in: the copy that has given items while this page had given none.
     :param other_url: the callback has requested the same page under a URL with another query.
-    :param item_states: the items on their way to the pipeline, and the observed ones.
     """
 
     key: str
@@ -113,7 +113,6 @@ class PageState:
     awaited: Sequence[PageState] = ()
     stand_in: PageState | None = None
     other_url: bool = False
-    item_states: set[ItemState] = field(default_factory=set)
 
     @property
     def observation(self) -> Observation | None:
@@ -186,8 +185,9 @@ class Settlement:
         self._rules = contents.rules
         self._by_response: WeakKeyDictionary[Response, PageState] = WeakKeyDictionary()
         self._open: set[PageState] = set()
-        # By id of the item, because its class may have no hash or no weak references.
-        self._items: dict[int, ItemState] = {}
+        # By id of the item, because its class may have no hash or no weak references. The same
+        # object may be yielded twice.
+        self._items: dict[int, list[ItemState]] = {}
         self._may_have_failed_without_page = False
 
     def begin(self, response: Response, page: PageState, refused: int | None = None) -> PageState:
@@ -232,9 +232,7 @@ class Settlement:
 
     def item_yielded(self, page: PageState, item: Any) -> None:
         """Record an item that is on its way to the pipelines."""
-        # If the same object is in the pipelines already, its state stays in `item_states`.
-        state = self._items[id(item)] = ItemState(item, page, page.items)
-        page.item_states.add(state)
+        self._follow_item(ItemState(item, page, page.items))
         page.items += 1
         page.unsettled += 1
 
@@ -242,18 +240,19 @@ class Settlement:
         """Return the state of an item that has reached `SimhashPipeline`. Each state is returned
         once; the state of an object that no callback yielded has no page.
         """
-        state = self._state_of(item)
-        if state is None or state.observation is not None:
-            return ItemState(item)
-        self._forget(state)  # without an observation, it need not be settled
-        return state
+        for state in self._items.get(id(item), ()):
+            if state.observation is None:
+                self._settle_items([state], confirmed=False)  # there is nothing to settle yet
+                return state
+        return ItemState(item)
 
     def item_observed(self, state: ItemState, observation: Observation) -> None:
         """Record the pending observation of an item."""
         state.observation = observation
-        self._items[id(state.item)] = state
-        if state.page is not None:
-            state.page.item_states.add(state)
+        self._follow_item(state)
+
+    def _follow_item(self, state: ItemState) -> None:
+        self._items.setdefault(id(state.item), []).append(state)
 
     def item_settled(
         self, response: Response | None, item: Any, *, kept: bool, failed: bool
@@ -263,11 +262,10 @@ class Settlement:
         :param item: the last object if the item was kept, else the object that was yielded.
         """
         page = self.page(response)
-        state = self._state_of(item)
-        if state is not None and state.observation is not None:
-            self._forget(state)
-            self._settle_item(state.observation, kept)
-        elif failed and (page is None or state is not None):
+        states = self._items.get(id(item), [])
+        if len(states) == 1 and states[0].observation is not None:
+            self._settle_items([*states], confirmed=kept)
+        elif failed and (page is None or states):
             # A pipeline before `SimhashPipeline` failed, or replaced the item by another object.
             self._may_have_failed_without_page = True
         if page is None:
@@ -294,10 +292,9 @@ class Settlement:
             self._finish(page)
         # No signal names these items: a later pipeline replaced them by other objects, or an
         # earlier one did, and then they failed.
-        for state in self._items.values():
-            if state.observation is not None:
-                self._settle_item(state.observation, not self._may_have_failed_without_page)
-        self._items.clear()
+        self._settle_items(
+            [*chain(*self._items.values())], confirmed=not self._may_have_failed_without_page
+        )
 
     def _close_if_done(self, page: PageState) -> None:
         if page.ended and page.unsettled <= 0 and page in self._open:
@@ -308,20 +305,16 @@ class Settlement:
         page.ended = True
         # No signal names these items: a later pipeline replaced them by other objects, or they are
         # the same object as another item. If anything failed, it may be one of them.
-        for state in [*page.item_states]:
-            self._forget(state)
-            if state.observation is not None:
-                self._settle_item(state.observation, not page.failed)
+        states = [state for state in chain(*self._items.values()) if state.page is page]
+        self._settle_items(states, confirmed=not page.failed)
         confirmed = page.handled and not page.failed and not (page.refused and not page.outputs)
         self._on_finished(page, confirmed)
         page.title = page.text = page.said = page.markup = ""  # others may keep the page
 
-    def _state_of(self, item: Any) -> ItemState | None:
-        state = self._items.get(id(item))
-        return state if state is not None and state.item is item else None
-
-    def _forget(self, state: ItemState) -> None:
-        if self._items.get(id(state.item)) is state:
-            del self._items[id(state.item)]
-        if state.page is not None:
-            state.page.item_states.discard(state)
+    def _settle_items(self, states: Sequence[ItemState], *, confirmed: bool) -> None:
+        for state in states:
+            self._items[id(state.item)].remove(state)
+            if not self._items[id(state.item)]:
+                del self._items[id(state.item)]
+            if state.observation is not None:
+                self._settle_item(state.observation, confirmed)

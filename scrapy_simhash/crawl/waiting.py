@@ -86,7 +86,7 @@ class WaitingSpiders:
             len(copies),
             extra={"spider": self._crawler.spider},
         )
-        self._retries.call_all(copies, CALLED_AFTER_ALL_META_KEY)
+        self._retries.request(copies, anew=False, mark=CALLED_AFTER_ALL_META_KEY)
         return True
 
     def _awaited(self) -> list[DroppedCopy]:
