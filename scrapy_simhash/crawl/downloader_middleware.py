@@ -75,7 +75,7 @@ class SimhashDownloaderMiddleware(Component):
         if answer is not None:  # other middlewares have seen it already, and may have changed it
             response = _again(answer, request)
         page, key = await self._fingerprint(request, response), self._identity.key(request)
-        if 200 <= response.status < 300:  # noqa: PLR2004 - success
+        if _is_success(response):
             self._compare_with_earlier(request, key, page)
         if (page is None or page.skipped) and response.status not in _GONE_STATUSES:
             self._pages.mark_not_judged(key)
@@ -115,7 +115,15 @@ class SimhashDownloaderMiddleware(Component):
         pages = self._pages
         if pages.index is None:  # pages are not judged, or the index is not open
             return None
-        reason = self._reason_to_skip(request, response)
+        reasons = {
+            "dont_simhash": request.meta.get(OPT_OUT_META_KEY),
+            "no_callback": request.callback is NO_CALLBACK,  # robots.txt, media pipelines
+            "status": not _is_success(response),
+            "empty": not response.body,
+            "not_html": not isinstance(response, HtmlResponse),
+            "too_large": len(response.body) > self._max_bytes,
+        }
+        reason = next((reason for reason, applies in reasons.items() if applies), None)
         if reason is not None or not isinstance(response, HtmlResponse):
             pages.stats.skip(reason or "not_html")
             return None
@@ -143,16 +151,9 @@ class SimhashDownloaderMiddleware(Component):
             pages.unmatched.count(page.unmatched)
         return page
 
-    def _reason_to_skip(self, request: Request, response: Response) -> str | None:
-        reasons = {
-            "dont_simhash": request.meta.get(OPT_OUT_META_KEY),
-            "no_callback": request.callback is NO_CALLBACK,  # robots.txt, media pipelines
-            "status": not 200 <= response.status < 300,  # noqa: PLR2004 - success
-            "empty": not response.body,
-            "not_html": not isinstance(response, HtmlResponse),
-            "too_large": len(response.body) > self._max_bytes,
-        }
-        return next((reason for reason, applies in reasons.items() if applies), None)
+
+def _is_success(response: Response) -> bool:
+    return 200 <= response.status < 300  # noqa: PLR2004
 
 
 def _again(response: Response, request: Request) -> Response:

@@ -126,7 +126,7 @@ class SimhashOutputMiddleware(_SpiderMiddleware):
             if isinstance(request_or_item, Request):
                 self._leaves_spider(request_or_item)
             yield request_or_item
-        self._waiting.start_ended()
+        self._waiting.starting = False
 
     def process_spider_exception(self, response: Response, exception: Exception) -> None:  # noqa: ARG002
         """Record an exception that no middleware handled."""

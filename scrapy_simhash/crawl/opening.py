@@ -7,6 +7,7 @@ as it is if it can be; otherwise it is set aside, and a new one begins. Nothing 
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from scrapy_simhash.errors import (
@@ -41,12 +42,7 @@ _UNUSABLE = (IndexMismatch, IndexCorrupt)
 
 
 def open_in_directory(
-    directory: Path,
-    scheme: Scheme,
-    *,
-    kind: str | None,
-    warn: Warn,
-    **options: Any,
+    directory: Path, scheme: Scheme, *, kind: str | None, warn: Warn, **options: Any
 ) -> Index:
     """Open or create the index in a directory. If it is damaged or has another scheme, set it
     aside, and open the one that was set aside for the present scheme, or create one.
@@ -83,19 +79,9 @@ def _exchange(
         raise (locked if isinstance(error, IndexCorrupt) else error) from locked
     except StorageError:
         raise error from None
-    restored = None
-    if isinstance(error, IndexMismatch) and error.part == "scheme":
-        restored = bring_back(scheme.id, folder, directory)
-    if restored is None:
-        warn(
-            "simhash: index %s: %s. This crawl begins a new index, so all of its pages count as "
-            "new. The old index was moved to %s: %s",
-            directory,
-            error.detail,
-            aside,
-            _way_back(aside, error),
-        )
-    else:
+    has_other_scheme = isinstance(error, IndexMismatch) and error.part == "scheme"
+    restored = bring_back(scheme.id, folder, directory) if has_other_scheme else None
+    if restored is not None:
         warn(
             "simhash: index %s: %s. It was moved to %s, and an earlier index with the present "
             "scheme was moved back from %s",
@@ -104,17 +90,24 @@ def _exchange(
             aside,
             restored,
         )
-
-
-def _way_back(aside: Path, error: IndexMismatch | IndexCorrupt) -> str:
-    """Return what brings the content of an index back that was set aside."""
+        return
+    way_back = "nothing was deleted"
     if isinstance(error, IndexCorrupt):
-        return f"`scrapy simhash index check --repair --index {aside}` keeps what can still be read"
-    if error.part != "scheme":
-        return "nothing was deleted"
-    return (
-        "with the old settings, the next crawl uses it again; or `scrapy simhash index rebuild "
-        f"--index {aside}` recomputes its fingerprints from stored texts, and `merge` adds them"
+        way_back = (
+            f"`scrapy simhash index check --repair --index {aside}` keeps what can still be read"
+        )
+    elif has_other_scheme:
+        way_back = (
+            "with the old settings, the next crawl uses it again; or `scrapy simhash index rebuild "
+            f"--index {aside}` recomputes its fingerprints from stored texts, and `merge` adds them"
+        )
+    warn(
+        "simhash: index %s: %s. This crawl begins a new index, so all of its pages count as new. "
+        "The old index was moved to %s: %s",
+        directory,
+        error.detail,
+        aside,
+        way_back,
     )
 
 
@@ -130,9 +123,7 @@ def open_in_redis(
     """
 
     def open_at(address: RedisAddress, **options: Any) -> Index:
-        def opened(**options: Any) -> Index:
-            return address.open(scheme=scheme, create=True, **options)
-
+        opened = partial(address.open, scheme=scheme, create=True)
         return _open_with_its_own(opened, warn, **options)
 
     try:

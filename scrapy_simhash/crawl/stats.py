@@ -108,15 +108,14 @@ class CrawlStats:
         """Set the stat of the number of entries in the index."""
         self._collector.set_value(f"{self._prefix}/index/size", entries)
 
-    @property
-    def has_counts(self) -> bool:
-        """Return True if any page or item was judged or skipped."""
-        return bool(self.counted("checked") or self._skipped)
-
     def summary(self, what: str, action: PolicyAction) -> str:
-        """Return one line: counts of verdicts and of what was done, and the largest clusters."""
+        """Return one line: counts of verdicts and of what was done, and the largest clusters. It is
+        empty if nothing was judged or skipped.
+        """
         count = self.counted
         judged, near = count("checked"), count("near_duplicate")
+        if not judged and not self._skipped:
+            return ""
         kept = "copies kept (tag mode)" if action == "tag" else "copies kept"
         counts = [
             (count("dropped/near_duplicate"), "copies dropped"),
@@ -145,12 +144,10 @@ class CrawlStats:
 
     def _add_ms(self, step: str, milliseconds: float) -> None:
         # Stats are whole numbers, but a step takes less than a millisecond.
-        rest_ms = self._rests_ms.get(step)
-        if rest_ms is None or rest_ms + milliseconds >= 1:
-            milliseconds += rest_ms or 0.0
+        milliseconds += self._rests_ms.get(step, 0.0)
+        if milliseconds >= 1 or step not in self._rests_ms:
             self.count(f"time/{step}_ms", int(milliseconds))
-            rest_ms, milliseconds = 0.0, milliseconds % 1
-        self._rests_ms[step] = rest_ms + milliseconds
+        self._rests_ms[step] = milliseconds % 1
 
 
 class ErrorLog:

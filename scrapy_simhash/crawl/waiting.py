@@ -52,7 +52,8 @@ class WaitingSpiders:
         self.is_idle = False
         """No request was made since the crawl was idle."""
         self._is_timed = False
-        self._starting = True
+        self.starting = True
+        """``start()`` has not ended."""
         self._requests = 0
         self._delay_s = _FIRST_DELAY_S
         self._ran_at_s = -_FOLLOWS_WITHIN_S
@@ -66,10 +67,6 @@ class WaitingSpiders:
         if not is_retry(request) and time.monotonic() - self._ran_at_s < _FOLLOWS_WITHIN_S:
             self._delay_s = _DELAY_S
             self._attempts = 0
-
-    def start_ended(self) -> None:
-        """Record that ``start()`` has ended."""
-        self._starting = False
 
     def run(self) -> bool:
         """Run the callbacks of the dropped copies. Return False if there are none.
@@ -99,12 +96,8 @@ class WaitingSpiders:
             if copy.request.errback is None and copy.request.callback not in at_work
         ]
 
-    def _nothing_to_do(self) -> None:
-        if not self._is_timed:
-            self._look_later(0)
-
-    def _look_later(self, looks: int) -> None:
-        if self._looks_needed() and self._awaited():
+    def _nothing_to_do(self, looks: int = 0) -> None:
+        if not self._is_timed and self._looks_needed() and self._awaited():
             self._is_timed = True
             call_later(self._delay_s, self._look, self._requests, looks + 1)
 
@@ -112,7 +105,7 @@ class WaitingSpiders:
         self._is_timed = False
         is_waiting = self._requests == requests
         if not is_waiting or looks < self._looks_needed():
-            self._look_later(looks if is_waiting else 0)
+            self._nothing_to_do(looks if is_waiting else 0)
         elif self._looks_needed() and self.run():
             self._ran_at_s = time.monotonic()
 
@@ -124,4 +117,4 @@ class WaitingSpiders:
         scraping = engine.scraper.slot
         if scraping is None or scraping.queue or scraping.itemproc_size:
             return 0
-        return _LOOKS_AT_CALLBACKS if scraping.active else int(self._starting)
+        return _LOOKS_AT_CALLBACKS if scraping.active else int(self.starting)

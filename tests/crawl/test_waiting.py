@@ -65,7 +65,7 @@ def test_copies_with_an_errback_are_not_waited_for(world):
 
 
 def test_a_callback_waits_if_nothing_happens_for_five_seconds(world):
-    world.waiting.start_ended()
+    world.waiting.starting = False
     world.drop(1, callback=print)
     world.scraping.active.add(Request(URL))
     assert world.nothing_to_do() == 1
@@ -76,7 +76,7 @@ def test_a_callback_waits_if_nothing_happens_for_five_seconds(world):
 
 @pytest.mark.parametrize("working", ["pipeline", "callback that goes on"])
 def test_a_callback_whose_items_are_in_pipelines_or_that_goes_on_does_not_wait(world, working):
-    world.waiting.start_ended()
+    world.waiting.starting = False
     world.drop(1, callback=print)
     world.scraping.active.add(Request(URL))
     world.nothing_to_do()
