@@ -210,16 +210,13 @@ class SimhashSpiderMiddleware(_SpiderMiddleware):
         # them: without, a callback that gives up and yields an item would confirm a ban page.
         repeatable = repeated(request)
         was_refused = REFUSED_META_KEY in request.meta
-        marks = (
-            REFUSED_META_KEY,
-            ASKED_AGAIN_META_KEY,
-            CALLED_AFTER_ALL_META_KEY,
-            OTHER_URL_META_KEY,
-        )
-        refused, asked_again, waited_for, _ = (request.meta.pop(mark, None) for mark in marks)
+        refused = request.meta.pop(REFUSED_META_KEY, None)
+        asked_again = request.meta.pop(ASKED_AGAIN_META_KEY, False)
+        waited_for = request.meta.pop(CALLED_AFTER_ALL_META_KEY, False)
+        request.meta.pop(OTHER_URL_META_KEY, None)
         key = self._identity.key(request)
         by_engine = CARRIED_META_KEY not in request.meta and not is_retry(request)  # `engine.crawl`
-        asked_again = (by_engine and self._asking_again.claims(request)) or bool(asked_again)
+        asked_again = (by_engine and self._asking_again.claims(request)) or asked_again
         self._arguments.reaches_spider(response, request)
         page, given = self._fingerprinted.pop(response, (None, None))
         if page is None:
@@ -254,7 +251,7 @@ class SimhashSpiderMiddleware(_SpiderMiddleware):
                 or self._is_shared(verdict, repeatable),
                 arguments=tuple(chain.from_iterable(self._arguments.names(repeatable))),
                 depth_limited=self._depth_limited,
-                call_needed=bool(waited_for) or leads_on,
+                call_needed=waited_for or leads_on,
                 items_needed=follows_chains and self._following.leads_on_by_items(original),
                 has_foreign=self._foreign_values.has_foreign(original, request),
                 is_start=_is_start(request),
@@ -266,7 +263,7 @@ class SimhashSpiderMiddleware(_SpiderMiddleware):
         else:
             action, kept_reason = self._pages.act_on(verdict, repeatable, circumstances, response)
         state = PageState(key, verdict, action, repeatable, page.title, page.text, kept_reason)
-        state.may_lead_on = bool(waited_for) or follows_chains
+        state.may_lead_on = waited_for or follows_chains
         state.may_follow = self._takes_place(state) and self._following.is_barren(original)
         self._settlement.begin(response, state, refused)
         self._asking_again.page_arrived(state)
