@@ -222,20 +222,22 @@ class SimhashSpiderMiddleware(_SpiderMiddleware):
         if page is None:
             return
         asked_with = page.evidence.request  # an index on the network was asked before
-        verdict: Verdict | None = None
         if given is not None:  # by a handler of a signal
-            verdict = replace(given[0], key=key)
-        elif page.skipped is None:
-            page = with_request(page, request, self._arguments.hash(repeatable))
-            verdict = self._pages.judge(key, page, response)
+            verdict: Verdict | None = replace(given[0], key=key)
+        else:
+            request_hash = self._arguments.hash(repeatable)
+            page = with_request(page, request, request_hash)
+            verdict = self._pages.judge(key, page, response) if page.skipped is None else None
         observation = None if verdict is None else verdict.observation
         is_retried = self._request_ended(request, observation)
         if verdict is None:
-            reason = page.skipped or "index_error"
-            request.meta[VERDICT_META_KEY] = {"kind": "skipped", "reason": reason}
+            verdict_meta = {"kind": "skipped", "reason": page.skipped or "index_error"}
+            request.meta[VERDICT_META_KEY] = verdict_meta
             return
         request.meta[VERDICT_META_KEY] = verdict.to_dict()
-        if verdict.kind in (FLAG, "error-page"):
+        if verdict.kind == "near-duplicate":
+            response.flags.append(FLAG)
+        elif verdict.kind == "error-page":
             response.flags.append(verdict.kind)
         original = verdict.representative or key
         follows_chains = self._pages.policy.follow_chains
@@ -266,12 +268,18 @@ class SimhashSpiderMiddleware(_SpiderMiddleware):
         state.may_lead_on = waited_for or follows_chains
         state.may_follow = self._takes_place(state) and self._following.is_barren(original)
         self._settlement.begin(response, state, refused)
-        self._asking_again.page_arrived(state)
-        if state.dropped:
-            self._asking_again.dropped(state, request, by_engine=by_engine)
-        self._signals.send_catch_log(signals.page_judged, page=state, response=response)
-        if state.dropped:
-            raise NearDuplicatePage(response, verdict)
+        self._begin(state, response, request, by_engine=by_engine)
+
+    def _begin(
+        self, page: PageState, response: Response, request: Request, *, by_engine: bool
+    ) -> None:
+        """Let the callback of a page run. :raises NearDuplicatePage: it must not run."""
+        self._asking_again.page_arrived(page)
+        if page.dropped:
+            self._asking_again.dropped(page, request, by_engine=by_engine)
+        self._signals.send_catch_log(signals.page_judged, page=page, response=response)
+        if page.dropped and page.verdict is not None:
+            raise NearDuplicatePage(response, page.verdict)
 
     def _is_shared(self, verdict: Verdict, request: Request) -> bool:
         """Return True if the callback of the representative is at work on an object that the
