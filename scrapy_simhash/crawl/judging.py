@@ -198,8 +198,8 @@ class Judging:
             size = self.calls.now("the end of the crawl", len)
         if size is not None:
             self.stats.index_size(size)
-        summary = self.stats.summary(f"{self._what}s", self.policy.action)
-        if summary:
+        if self.stats.has_counts:
+            summary = self.stats.summary(f"{self._what}s", self.policy.action)
             logger.info("%s", summary, extra={"spider": self.errors.spider})
         self.unmatched.warn()
         warn_of_arguments(self.errors, self.stats, self._passed_for_arguments)

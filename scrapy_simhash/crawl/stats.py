@@ -108,14 +108,15 @@ class CrawlStats:
         """Set the stat of the number of entries in the index."""
         self._collector.set_value(f"{self._prefix}/index/size", entries)
 
+    @property
+    def has_counts(self) -> bool:
+        """Return True if any page or item was judged or skipped."""
+        return bool(self.counted("checked") or self._skipped)
+
     def summary(self, what: str, action: PolicyAction) -> str:
-        """Return one line: counts of verdicts and of what was done, and the largest clusters. It is
-        empty if nothing was judged or skipped.
-        """
+        """Return one line: counts of verdicts and of what was done, and the largest clusters."""
         count = self.counted
         judged, near = count("checked"), count("near_duplicate")
-        if not judged and not self._skipped:
-            return ""
         kept = "copies kept (tag mode)" if action == "tag" else "copies kept"
         counts = [
             (count("dropped/near_duplicate"), "copies dropped"),
