@@ -61,6 +61,8 @@ _RAW_TAGS = frozenset((b"script", b"style", b"title", b"textarea", b"iframe", b"
 # several times faster, and few pages in Latin script contain that byte.
 _MARKS = re.compile(b"\xee\x80[\x80-\x8f]")
 _NONCHARACTERS = re.compile(b"\xef\xbf[\xbe\xbf]")
+_AMOUNT = re.compile(r"[$£¥฿\u20a0-\u20cf] ?\d[\d.,]*|\d[\d.,]* ?[$£¥฿\u20a0-\u20cf]")
+_MAX_PRICES = 3
 
 
 @dataclass(frozen=True)
@@ -79,7 +81,8 @@ class Extraction:
     :param is_notice: the text is a notice beside data in scripts, see `is_notice`.
     :param names: all of the page's names; None for a text whose only name is the title.
     :param identities: (kind, value) of the identities that the page declares for its main thing.
-    :param states: what the page declares of its main thing that may change, such as its price.
+    :param states: what the page declares of its main thing that may change, such as its price; else
+        the first prices that it shows.
     :param distinct: selector → the values that it finds, for the selectors of `Selectors.distinct`.
     """
 
@@ -335,9 +338,24 @@ class Page:
                 *further_names(elements, self.lines, facts, names),
                 *embedded_documents(elements),
             ),
-            states=tuple(main.states),
+            states=tuple(main.states or _prices(self.lines)),
             distinct=self._distinct,
         )
+
+
+def _prices(lines: Sequence[Line]) -> list[str]:
+    """Return the first amounts of money on a page, which are often in a form or an aside.
+
+    Those in links, in lists, or after a link, are prices of other things.
+    """
+    found: list[str] = []
+    before = None
+    for line in lines:
+        is_own = not (line.row or line.targets or line.link_characters)
+        if is_own and (amounts := _AMOUNT.findall(line.text)) and not (before and before.targets):
+            found += amounts
+        before = line
+    return found[:_MAX_PRICES]
 
 
 def _declared_host(elements: Elements) -> str:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
 from scrapy_simhash.extraction.chrome import is_hidden
+from scrapy_simhash.extraction.elements import names_of
 from scrapy_simhash.extraction.segments import around_heading
 
 if TYPE_CHECKING:
@@ -46,6 +47,8 @@ _EMBEDDING = ("iframe", "object", "embed", "video", "audio", "source")
 _SOURCES = ("src", "data", "data-src")
 # What is embedded there belongs to the site. A `picture` has several sources, chosen by the screen.
 _NOT_EMBEDDED_IN = frozenset("aside dialog footer header nav noscript picture template".split())
+_ADVERTISEMENT = re.compile(r"(?<![a-z])(?:ads?|advert[a-z]*|sponsor[a-z]*)(?![a-z])")
+_MAX_BOXES = 2  # elements around an embedded one whose names say that it is an advertisement
 _MAX_EMBEDDED = 8
 # Further elements are not looked at: what is around each takes time on deeply nested pages.
 _MAX_EMBEDDING = 300
@@ -189,9 +192,11 @@ def embedded_documents(elements: Elements) -> list[tuple[str, str]]:
     has_main = bool(embedding) and next(elements.root.iter("main"), None) is not None
     found: dict[str, dict[str, None]] = {"embedded": {}, "parameter": {}}
     for element in embedding:
-        around = {one.tag for one in element.iterancestors()}
+        above = [*element.iterancestors()]
+        around = {one.tag for one in above}
+        boxes = " ".join(map(names_of, (element, *above[:_MAX_BOXES]))).lower()
         is_content = _NOT_EMBEDDED_IN.isdisjoint(around) and (not has_main or "main" in around)
-        if not is_content or is_hidden(element.get("style", "")):
+        if not is_content or is_hidden(element.get("style", "")) or _ADVERTISEMENT.search(boxes):
             continue
         source = next(filter(None, (element.get(name, "") for name in _SOURCES)), "")
         path, _, query = source.partition("?")

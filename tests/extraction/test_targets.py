@@ -211,6 +211,7 @@ def test_embedded_documents_tell_pages_apart(html):
         "<iframe src=/count-1 style='display: none'></iframe>",
         "<footer><iframe src=/map-1></iframe></footer><aside><video src=/a1.mp4></video></aside>",
         "<main><p>Text</p></main><iframe src=/banner-1></iframe>",
+        "<div class='box ad-slot'><div><iframe src=/count-1></iframe></div></div>",
         "<picture><source src=/boat-1.webp></picture><img src=/boat-1.png>",
     ],
 )
