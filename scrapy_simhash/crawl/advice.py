@@ -60,6 +60,17 @@ def warn_of_arguments(errors: ErrorLog, stats: CrawlStats, names: Counter[str]) 
     )
 
 
+def warn_of_no_items(errors: ErrorLog, stats: CrawlStats) -> None:
+    """Warn that a crawl without items dropped pages: callbacks may store what they find."""
+    dropped = stats.counted("dropped")
+    if dropped >= _MIN_PASSED:
+        errors.warn(
+            "simhash: no callback yielded an item, and %d pages were dropped. If callbacks store "
+            "what they find in another way, set SIMHASH_FOLLOW = True: then all callbacks run",
+            dropped,
+        )
+
+
 def warn_of_copies(errors: ErrorLog, stats: CrawlStats, what: str, location: Location) -> None:
     """Warn about up to five URL patterns of which many pages are copies; count the others.
 

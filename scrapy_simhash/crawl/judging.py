@@ -21,6 +21,7 @@ from scrapy_simhash.crawl.advice import (
     UnmatchedNames,
     warn_of_arguments,
     warn_of_copies,
+    warn_of_no_items,
 )
 from scrapy_simhash.crawl.canonical import CanonicalUrls
 from scrapy_simhash.crawl.contents import Contents
@@ -204,6 +205,8 @@ class Judging:
         self.unmatched.warn()
         warn_of_arguments(self.errors, self.stats, self._passed_for_arguments)
         warn_of_copies(self.errors, self.stats, f"{self._what}s", self.location)
+        if self._what == "page" and not self.retries.gives_items:
+            warn_of_no_items(self.errors, self.stats)
 
     async def ask(self, key: str, page: PageFingerprint) -> Verdict | None:
         """Return the verdict of the index, not counted; None if the index is closed or fails."""

@@ -56,6 +56,25 @@ def results(site, module_path):
     return dict(zip(("selectors", "fields"), found, strict=True))
 
 
+def test_a_crawl_that_yields_no_items_and_drops_pages_is_warned(site, module_path):
+    urls = [site.put(f"/copy/{number}", page("mill")) for number in range(23)]
+    items = {f"/copy/{number}": [{"id": 1}] for number in range(23)}
+    without, with_items = run(
+        module_path,
+        *(
+            Crawl(urls, spider="tests.crawl.spiders.ItemsSpider", name=name, arguments=arguments)
+            for name, arguments in (
+                ("without", {"items": dict.fromkeys(items, ())}),
+                ("with", {"items": items}),
+            )
+        ),
+    )
+    [line] = without.lines("WARNING", "no callback yielded an item")
+    assert f"{without.stat('dropped')} pages were dropped" in line
+    assert with_items.stat("dropped") == 22
+    assert not with_items.lines("WARNING", "no callback")
+
+
 def test_selectors_that_found_nothing_are_a_warning_at_the_end(results):
     [line] = results["selectors"].lines("WARNING", "matched nothing")
     assert "'.storry', \"//div[@id='adds']\" matched nothing on any of 3 pages" in line
