@@ -9,7 +9,6 @@ needs no new format.
 
 from __future__ import annotations
 
-from binascii import a2b_base64, b2a_base64
 from typing import NamedTuple
 
 
@@ -118,18 +117,6 @@ def decode_evidence(value: bytes) -> Evidence:
     if end != len(value):
         raise ValueError("the evidence of a page has bytes after its end")
     return evidence
-
-
-def plain_evidence(evidence: Evidence) -> str:
-    """Return evidence as a string for JSON, in Base64; an empty string for no evidence."""
-    if evidence == NO_EVIDENCE:
-        return ""
-    return b2a_base64(encode_evidence(evidence), newline=False).decode("ascii")
-
-
-def evidence_from(plain: str) -> Evidence:
-    """Return the evidence from the string that `plain_evidence` returned."""
-    return decode_evidence(a2b_base64(plain))
 
 
 def varint(number: int) -> bytes:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from scrapy_simhash.setting import Setting
@@ -45,9 +45,3 @@ def slices() -> tuple[Slice, ...]:
     folders = [] if spec is None else spec.submodule_search_locations
     names = sorted(module.name for module in pkgutil.iter_modules(folders))
     return tuple(import_module(f"{_EXTRAS}.{name}").SLICE for name in names)
-
-
-def load(path: str) -> Any:
-    """Return the object at an import path."""
-    module, _, name = path.rpartition(".")
-    return getattr(import_module(module), name)

@@ -3,13 +3,28 @@
 from __future__ import annotations
 
 import argparse
+import re
+import time
 from dataclasses import dataclass
+from datetime import datetime, timedelta, timezone
+from math import inf
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from urllib.parse import unquote
 
-from scrapy_simhash.commands._settings import REDIS_OPTIONS, add_settings
+from scrapy_simhash.commands._settings import (
+    REDIS_OPTIONS,
+    add_settings,
+    redis_address,
+    settings_reader,
+)
+from scrapy_simhash.errors import SimhashError
+from scrapy_simhash.index.manifest import FILE_NAME
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    from scrapy_simhash.maintenance.sources import Location
 
 
 @dataclass(frozen=True)
@@ -73,3 +88,132 @@ class Command:
             commands = parser.add_subparsers(metavar="COMMAND", title="commands", required=True)
             for command in self.commands:
                 command.add_parser(commands)
+
+
+_MAX_LISTED = 10
+_AGE_UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
+
+
+class WrongUsage(Exception):
+    """The options are wrong in a way that argparse does not find. The exit code is 2."""
+
+
+def add_number(
+    parser: argparse._ActionsContainer,
+    option: str,
+    meaning: str,
+    low: int,
+    high: float = inf,
+    *,
+    default: int | None = None,
+) -> None:
+    """Add an option whose value is a whole number from `low` to `high`.
+
+    :param meaning: text of ``--help``. If there is a default, it is appended.
+    """
+
+    def number(text: str) -> int:  # argparse shows this name: "invalid number value"
+        value = int(text)
+        if not low <= value <= high:
+            allowed = f"{low} or more" if high == inf else f"from {low} to {high}"
+            raise argparse.ArgumentTypeError(f"{text}: must be {allowed}")
+        return value
+
+    shown_default = "" if default is None else " (default: %(default)s)"
+    parser.add_argument(
+        option, metavar="N", type=number, default=default, help=f"{meaning}{shown_default}"
+    )
+
+
+def index_location(options: argparse.Namespace) -> Location:
+    """Return the location of the index that the options or the settings name.
+
+    :raises WrongUsage: ``--index`` is combined with ``--redis`` or ``--redis-key``.
+    :raises SimhashError: the directory is missing; no index is found, or several are; a setting is
+        invalid; or the name of an index in Redis needs a spider.
+    """
+    if options.index is None:
+        return redis_address(options.settings, options.spider) or _found_index(options)
+    if options.SIMHASH_REDIS_URL or options.SIMHASH_REDIS_KEY:
+        raise WrongUsage("--index cannot be combined with --redis or --redis-key")
+    location = location_of(options.index, options)
+    if isinstance(location, Path) and not location.is_dir():
+        raise SimhashError(f"index {options.index}: no such directory")
+    return location
+
+
+def location_of(text: str, options: argparse.Namespace) -> Location:
+    """Return the location of an index: a directory, or ``redis://host:6379/0#name``.
+
+    :raises SimhashError: the text is empty, or a URL without the name of an index.
+    """
+    from scrapy_simhash.index.redis import RedisAddress
+    from scrapy_simhash.index.redis.urls import SCHEMES, masked
+
+    if not text:  # Path("") is the working directory
+        raise SimhashError("the name of an index is empty: is a shell variable unset?")
+    if not text.startswith(tuple(f"{scheme}://" for scheme in SCHEMES)):
+        return Path(text)
+    url, _, name = text.partition("#")
+    if not name:
+        raise SimhashError(f"{masked(url)}: add # and the name of the index")
+    read = settings_reader(options.settings)
+    parameters = dict(read.given.getdict("REDIS_PARAMS"))
+    return RedisAddress(url, name, read("SIMHASH_REDIS_CLUSTER"), parameters)
+
+
+def _found_index(options: argparse.Namespace) -> Path:
+    """Return the directory of the only index of pages in SIMHASH_DIR, or of that of a spider."""
+    base = settings_reader(options.settings).path("SIMHASH_DIR")
+    matching, missing = page_indexes(base), "no index found"
+    if options.spider is not None:
+        # A spider that compares only items has no index of pages.
+        own = [path for path in all_indexes(base) if unquote(path.name) == options.spider]
+        matching = [path for path in own if path.parent.name == "spiders"] or own
+        missing = f"the spider {options.spider} has no index"
+    if len(matching) == 1:
+        return matching[0]
+    if matching:
+        raise SimhashError(f"{base} holds several indexes: choose one with {_listed(matching)}")
+    existing = _listed(all_indexes(base))
+    raise SimhashError(
+        f"{base}: {missing}; "
+        + (f"choose one with {existing}" if existing else "name a directory with --index")
+    )
+
+
+def page_indexes(base: Path) -> list[Path]:
+    """Return the directories of the indexes of pages in a SIMHASH_DIR, sorted."""
+    return [path for path in all_indexes(base) if "items" not in path.relative_to(base).parts[0]]
+
+
+def all_indexes(base: Path) -> list[Path]:
+    """Return the directories of the indexes of pages and items in a SIMHASH_DIR, sorted."""
+    return sorted(
+        manifest.parent
+        for pattern in ("shared*", "spiders/*", "spider-items/*")
+        for manifest in base.glob(f"{pattern}/{FILE_NAME}")
+    )
+
+
+def _listed(directories: list[Path]) -> str:
+    listed = ", or ".join(f"--index {path}" for path in directories[:_MAX_LISTED])
+    more = len(directories) - _MAX_LISTED
+    return f"{listed}, or {more} more" if more > 0 else listed
+
+
+def point_in_time(text: str) -> int:
+    """Return the Unix time of a date, or of now less an age such as ``30d``. For argparse."""
+    age = re.fullmatch(r"(\d{1,9})([smhdw])", text)
+    try:
+        if age:
+            return int(time.time() - timedelta(**{_AGE_UNITS[age[2]]: int(age[1])}).total_seconds())
+        point = datetime.fromisoformat(text)
+        if point.tzinfo is None:
+            point = point.replace(tzinfo=timezone.utc)
+        return int(point.timestamp())
+    except (ValueError, OverflowError) as error:
+        raise argparse.ArgumentTypeError(
+            f"{text!r} is neither an age such as 36h, 30d or 8w, nor a date such as 2026-01-31 "
+            "or 2026-01-31T18:00 (UTC, or with an offset)"
+        ) from error

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from scrapy_simhash.commands._command import Command
-from scrapy_simhash.commands._options import add_number
+from scrapy_simhash.commands._command import Command, add_number
 from scrapy_simhash.commands._output import counted, progress, show, show_json
 from scrapy_simhash.commands._pages import add_field_options, existing_paths, make_reader
 from scrapy_simhash.commands._settings import COPY_OPTIONS, FINGERPRINT_OPTIONS, scheme_settings

@@ -5,8 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
-from scrapy_simhash.commands._command import Command
-from scrapy_simhash.commands._options import add_number, index_location
+from scrapy_simhash.commands._command import Command, add_number, index_location
 from scrapy_simhash.commands._output import note, reason_of, show_json, show_result
 
 if TYPE_CHECKING:

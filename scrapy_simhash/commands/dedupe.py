@@ -12,8 +12,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, get_args
 
-from scrapy_simhash.commands._command import Command
-from scrapy_simhash.commands._options import WrongUsage, add_number
+from scrapy_simhash.commands._command import Command, WrongUsage, add_number
 from scrapy_simhash.commands._output import note, progress, show_result
 from scrapy_simhash.commands._pages import encoding
 from scrapy_simhash.commands._settings import (

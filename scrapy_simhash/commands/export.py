@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from scrapy_simhash.commands._command import Command
-from scrapy_simhash.commands._options import index_location, point_in_time
+from scrapy_simhash.commands._command import Command, index_location, point_in_time
 from scrapy_simhash.commands._output import progress, show_result, shown_time, writable
 
 if TYPE_CHECKING:

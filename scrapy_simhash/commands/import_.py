@@ -5,8 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from scrapy_simhash.commands._command import Command
-from scrapy_simhash.commands._options import WrongUsage, location_of
+from scrapy_simhash.commands._command import Command, WrongUsage, location_of
 from scrapy_simhash.commands._output import progress, show_result
 from scrapy_simhash.commands._pages import existing_paths
 from scrapy_simhash.commands._settings import (

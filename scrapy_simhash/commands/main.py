@@ -8,6 +8,7 @@ import sys
 from contextlib import suppress
 from functools import cache
 from io import RawIOBase, TextIOWrapper
+from pkgutil import resolve_name
 from typing import TYPE_CHECKING
 
 from scrapy_simhash.commands import (
@@ -23,12 +24,11 @@ from scrapy_simhash.commands import (
     report,
     stats,
 )
-from scrapy_simhash.commands._command import Command
-from scrapy_simhash.commands._options import WrongUsage
+from scrapy_simhash.commands._command import Command, WrongUsage
 from scrapy_simhash.commands._settings import with_given
 from scrapy_simhash.commands.maintenance import MAINTENANCE_COMMANDS
 from scrapy_simhash.errors import SimhashError
-from scrapy_simhash.slices import load, slices
+from scrapy_simhash.slices import slices
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -81,7 +81,7 @@ COMMANDS = (
 @cache
 def subcommands() -> dict[str, Command]:
     """Return all subcommands by name, those of slices last. ``--help`` lists them in this order."""
-    of_slices = [load(slice_.command) for slice_ in slices() if slice_.command]
+    of_slices = [resolve_name(slice_.command) for slice_ in slices() if slice_.command]
     return {command.name: command for command in (*COMMANDS, *of_slices)}
 
 

@@ -7,8 +7,13 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from scrapy_simhash.commands._command import Command
-from scrapy_simhash.commands._options import WrongUsage, index_location, location_of, point_in_time
+from scrapy_simhash.commands._command import (
+    Command,
+    WrongUsage,
+    index_location,
+    location_of,
+    point_in_time,
+)
 from scrapy_simhash.commands._output import show, show_result, shown_time
 from scrapy_simhash.commands._settings import (
     FINGERPRINT_OPTIONS,

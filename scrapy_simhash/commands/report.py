@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from scrapy_simhash.commands._command import Command
-from scrapy_simhash.commands._options import index_location
+from scrapy_simhash.commands._command import Command, index_location
 from scrapy_simhash.commands._output import (
     is_standard_output,
     show_bytes,

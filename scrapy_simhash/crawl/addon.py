@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pkgutil import resolve_name
 from typing import TYPE_CHECKING
 
 from scrapy.exceptions import NotConfigured
@@ -13,7 +14,6 @@ from scrapy_simhash.crawl.settings import (
     slices_in_use,
     unknown_settings,
 )
-from scrapy_simhash.slices import load
 
 if TYPE_CHECKING:
     from scrapy.settings import BaseSettings
@@ -55,7 +55,7 @@ class Addon:
             ("SPIDER_MIDDLEWARES", SimhashSpiderMiddleware, SPIDER_MIDDLEWARE_ORDER),
             ("ITEM_PIPELINES", SimhashPipeline, PIPELINE_ORDER),
             *(
-                (name, load(path), order)
+                (name, resolve_name(path), order)
                 for slice_ in slices_in_use(settings)
                 for name, path, order in slice_.components
             ),

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from scrapy_simhash.dedupe.state import Checkpoint
 from scrapy_simhash.detector import Detector
-from scrapy_simhash.evidence import evidence_from, plain_evidence
+from scrapy_simhash.evidence import decode_evidence, encode_evidence
 from scrapy_simhash.index.base import PageToObserve
 from scrapy_simhash.policy import Policy
 from scrapy_simhash.verdict import Verdict
@@ -152,7 +152,7 @@ class Judge:
         return Checkpoint(
             records=self.records_judged - len(self._lines),
             lines=b"".join(self._lines),
-            evidence=[plain_evidence(pending.evidence) for pending in self._pending.values()],
+            evidence=[encode_evidence(one.evidence).hex() for one in self._pending.values()],
             index_entries=len(self._index),
             crawl_start=self._index.crawl_start,
             damaged=self._damaged,
@@ -178,7 +178,7 @@ class Judge:
             observation = self._index.observe(
                 key,
                 fingerprint,
-                evidence_from(next(evidence)),
+                decode_evidence(bytes.fromhex(next(evidence))),
                 in_scope=self._options.in_scope(key),
             )
             if observation.similar_to is not None:

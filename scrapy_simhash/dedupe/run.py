@@ -11,7 +11,7 @@ from operator import itemgetter
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from scrapy_simhash.dedupe import writing
-from scrapy_simhash.dedupe.fingerprinting import Fingerprinter, Job
+from scrapy_simhash.dedupe.fingerprinting import Fingerprinter, Job, Workers
 from scrapy_simhash.dedupe.inputs import InputFile, Inputs, changed_error, format_of
 from scrapy_simhash.dedupe.judging import DedupeSummary, Judge
 from scrapy_simhash.dedupe.options import (
@@ -22,7 +22,6 @@ from scrapy_simhash.dedupe.options import (
     real_path,
 )
 from scrapy_simhash.dedupe.state import State
-from scrapy_simhash.dedupe.workers import Workers
 from scrapy_simhash.documents.files import discard, move_into_place, sync_file
 from scrapy_simhash.errors import SimhashError
 from scrapy_simhash.index import open_index

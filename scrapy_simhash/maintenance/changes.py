@@ -53,74 +53,56 @@ def changes(where: Location, since_s: int) -> list[Change]:
     """
     with opened_source(where) as source:
         crawls = read_history(source.notes())
-        times = sorted(
-            point
-            for crawl in crawls
-            for point in ((crawl.start, crawl.began_s), (crawl.end, crawl.ended_s))
-        )
         last_start = crawls[-1].start if crawls else 0
-        last_changes: list[Change] = []
-        unseen: dict[str, Entry] = {}  # by key: the entries that the last crawl has not seen
-        for entry in source.entries():
-            if entry.last_sequence < last_start:
-                unseen[entry.key] = entry
-            else:
-                last_changes.append(_content_change(entry, times, since_s))
+        # Only a page that the last crawl has not seen can be a copy now, or gone.
+        unseen = {
+            entry.key: entry.last_sequence
+            for entry in source.entries()
+            if entry.last_sequence < last_start
+        }
         # Key of an unseen page → first and last log line after its entry that call it a copy.
-        copies: dict[str, tuple[NearDuplicate, NearDuplicate]] = {}
+        copies: dict[str, list[NearDuplicate]] = {}
         for line in source.near_duplicates() if unseen else ():
-            unseen_entry = unseen.get(line.key)
-            known = unseen_entry is not None and line.sequence > unseen_entry.last_sequence
-            if known and line.confirmed:
-                first, _ = copies.get(line.key, (line, line))
-                copies[line.key] = first, line
-        for key, entry in unseen.items():
-            change = _content_change(entry, times, since_s)
-            last_changes.append(_unseen_change(entry, change, copies.get(key), crawls))
-    listed = [change for change in last_changes if change.at_s >= since_s]
+            if line.confirmed and line.sequence > unseen.get(line.key, line.sequence):
+                copies[line.key] = [*copies.get(line.key, [line])[:1], line]
+        times = sorted(
+            point for one in crawls for point in ((one.start, one.began_s), (one.end, one.ended_s))
+        )
+        found = [
+            _change(entry, _changed_at_s(entry, times), copies.get(entry.key), crawls, since_s)
+            for entry in source.entries()
+        ]
+    listed = [change for change in found if change.at_s >= since_s]
     return sorted(listed, key=lambda change: (change.at_s, change.key))
 
 
-def _content_change(entry: Entry, times: Sequence[tuple[int, int]], since_s: int) -> Change:
-    """Return the last known change of a page's text.
-
-    Its kind is ``new`` if the page was first seen at `since_s` or later, or no change is known.
-    """
-    changed_at_s = _changed_at_s(entry, times)
-    if changed_at_s is None or entry.first_seen_s >= since_s:
-        return Change(entry.key, "new", entry.first_seen_s, entry.first_seen_s, entry.last_seen_s)
-    return Change(entry.key, "changed", changed_at_s, entry.first_seen_s, entry.last_seen_s)
-
-
-def _unseen_change(
+def _change(
     entry: Entry,
-    change: Change,
-    copies: tuple[NearDuplicate, NearDuplicate] | None,
+    changed_at_s: int | None,
+    copies: Sequence[NearDuplicate] | None,
     crawls: Sequence[Crawl],
+    since_s: int,
 ) -> Change:
-    """Return the last change of a page whose entry the last crawl has not seen.
+    """Return the last change of a page.
 
-    :param change: the result of `_content_change`.
-    :param copies: the first and the last log line after the entry that call the page a copy, or
-        None.
+    :param changed_at_s: see `_changed_at_s`.
+    :param copies: the first and the last log line after the entry that call the page a copy.
     """
-    last_sequence = entry.last_sequence
-    if copies is not None:
-        first, last = copies
-        last_sequence = last.sequence
-        change = change._replace(
-            kind="changed",
-            at_s=first.seen_at_s,
-            last_seen_s=last.seen_at_s,
-            copy_of=last.representative,
-        )
-    site = site_of(entry.key)
-    missed_by = next(
-        (crawl for crawl in crawls if crawl.misses(entry.key, site, last_sequence)), None
-    )
-    if missed_by is not None:
-        change = change._replace(kind="gone", at_s=missed_by.ended_s, copy_of=None)
-    return change
+    last_seen_s, last_sequence = entry.last_seen_s, entry.last_sequence
+    kind: ChangeKind = "changed"
+    copy_of = None
+    if copies:
+        changed_at_s, last_seen_s = copies[0].seen_at_s, copies[-1].seen_at_s
+        last_sequence, copy_of = copies[-1].sequence, copies[-1].representative
+    elif changed_at_s is None or entry.first_seen_s >= since_s:
+        kind, changed_at_s = "new", entry.first_seen_s
+    if crawls and last_sequence < crawls[-1].start:
+        site = site_of(entry.key)
+        for crawl in crawls:
+            if crawl.misses(entry.key, site, last_sequence):
+                kind, changed_at_s, copy_of = "gone", crawl.ended_s, None
+                break
+    return Change(entry.key, kind, changed_at_s, entry.first_seen_s, last_seen_s, copy_of)
 
 
 def _changed_at_s(entry: Entry, times: Sequence[tuple[int, int]]) -> int | None:

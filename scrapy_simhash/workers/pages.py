@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 
 from scrapy_simhash.detector import Detector, PageFingerprint
 from scrapy_simhash.evidence import Evidence
-from scrapy_simhash.workers.pool import WorkerPool
-from scrapy_simhash.workers.process import Work
+from scrapy_simhash.workers.pool import Work, WorkerPool
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -9,7 +9,7 @@ import time
 
 import pytest
 
-from scrapy_simhash.dedupe.workers import Workers
+from scrapy_simhash.dedupe.fingerprinting import Workers
 from scrapy_simhash.errors import SimhashError
 from scrapy_simhash.index import open_index
 from scrapy_simhash.maintenance.check import check

@@ -7,9 +7,8 @@ from contextlib import closing
 
 import pytest
 
-from scrapy_simhash.dedupe.fingerprinting import Fingerprinted, Fingerprinter
+from scrapy_simhash.dedupe.fingerprinting import Fingerprinted, Fingerprinter, Workers
 from scrapy_simhash.dedupe.options import DedupeOptions, Fields
-from scrapy_simhash.dedupe.workers import Workers
 from scrapy_simhash.evidence import Evidence
 from scrapy_simhash.scheme import Scheme
 

@@ -3,12 +3,12 @@
 import re
 from importlib import import_module
 from pathlib import Path
+from pkgutil import resolve_name
 
 import pytest
 
 import scrapy_simhash.extras
 from scrapy_simhash.setting import markdown
-from scrapy_simhash.slices import load
 from tests.commands.test_documented import COMMON, PARSERS, options_of, settings_of
 from tests.documentation_pages import DOCS
 
@@ -22,7 +22,7 @@ def test_the_page_of_a_slice_has_its_settings_stats_and_meta_keys(name):
     slice_ = import_module(f"scrapy_simhash.extras.{name}").SLICE
     assert not slice_.settings or markdown(slice_.settings) in page
     if slice_.command:
-        command = load(slice_.command).name
+        command = resolve_name(slice_.command).name
         parsers = [parser for at, parser in PARSERS.items() if at.split()[0] == command]
         # Options of settings are in docs/commands.md.
         of_settings = set().union(*map(settings_of, parsers))

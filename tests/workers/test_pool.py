@@ -11,7 +11,7 @@ import pytest
 from scrapy_simhash import Detector, Scheme
 from scrapy_simhash.detector import PageFingerprint
 from scrapy_simhash.errors import WorkerError
-from scrapy_simhash.workers.process import WorkerProcess
+from scrapy_simhash.workers.pool import WorkerProcess
 from tests.crawl.worker_extractors import GO, page_with
 from tests.samples import CHINESE, ENGLISH, article_page
 from tests.workers.driving import SCHEME, fingerprint_of

@@ -7,8 +7,7 @@ from functools import partial
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from scrapy_simhash.commands._command import Command
-from scrapy_simhash.commands._options import index_location
+from scrapy_simhash.commands._command import Command, index_location
 from scrapy_simhash.commands._output import counted, note, show, show_result
 from scrapy_simhash.errors import SimhashError
 from scrapy_simhash.extras.url_rules.evidence import RuleRecord, decode_rules, encode_rules
