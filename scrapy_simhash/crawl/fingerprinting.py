@@ -8,23 +8,23 @@ from __future__ import annotations
 
 import asyncio
 import secrets
+from collections import Counter
 from dataclasses import replace
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import xxhash
 from scrapy.http import TextResponse
-from scrapy.utils.asyncio import is_asyncio_available, run_in_thread
+from scrapy.utils.asyncio import create_looping_call, is_asyncio_available, run_in_thread
 from scrapy.utils.datatypes import LocalCache
 from scrapy.utils.defer import maybe_deferred_to_future
 from twisted.internet.defer import Deferred
 from w3lib.encoding import read_bom
 
 from scrapy_simhash.confirmation import UNCONFIRMED
-from scrapy_simhash.crawl.slow_hosts import SlowHosts
-from scrapy_simhash.crawl.worker_loop import WorkerLoop
 from scrapy_simhash.detector import Detector, PageFingerprint
 from scrapy_simhash.sites import hostname_of
 from scrapy_simhash.workers.pages import PageWorkers, Texts, page_workers
+from scrapy_simhash.workers.pool import STEP_INTERVAL_S
 
 if TYPE_CHECKING:
     from concurrent.futures import Future
@@ -36,6 +36,11 @@ CACHED_PAGES = 10_000
 MAX_CACHED_BODY_BYTES = 1 << 20
 # For canonical URL and error message together: each may be as long as the page.
 MAX_CACHED_TEXT_CHARACTERS = 4096
+MAX_TIMEOUTS = 3
+PAGES = 100
+"""How many pages of a slow host pass, and how many judged ones end its time-outs."""
+# Without asyncio, nobody tells that a worker has answered.
+_POLLING_INTERVAL_S = 0.005
 # Reasons that depend on the worker, not on the page.
 NOT_CACHED = ("timeout", "memory", "worker_died", "slow_host")
 
@@ -48,6 +53,43 @@ class _SlowHost(Exception):
 
 
 _OF_SLOW_HOST = PageFingerprint(skipped="slow_host")
+
+
+class SlowHosts:
+    """The hosts of a crawl with recent time-outs.
+
+    Each time-out keeps a worker for SIMHASH_TIMEOUT_MS, and other pages wait. After the third
+    time-out of a host, its next 100 pages pass unjudged, and after each further one 100 more. 100
+    judged pages without a time-out end this.
+    """
+
+    def __init__(self) -> None:
+        self._timeouts: Counter[str] = Counter()
+        self._judged: Counter[str] = Counter()  # since the last time-out
+        self._to_pass: Counter[str] = Counter()
+
+    def is_slow(self, host: str) -> bool:
+        """Return True if the pages of a host pass unjudged now."""
+        return self._to_pass[host] > 0
+
+    def passes(self, host: str) -> bool:
+        """Return True if the next page of a host is to pass unjudged, and count that page."""
+        if not self.is_slow(host):
+            return False
+        self._to_pass[host] -= 1
+        return True
+
+    def add(self, host: str, *, timed_out: bool) -> None:
+        """Count a page of a host that a worker got."""
+        if timed_out:
+            self._timeouts[host] += 1
+            self._judged[host] = 0
+            if self._timeouts[host] >= MAX_TIMEOUTS:
+                self._to_pass[host] = PAGES
+        elif host in self._timeouts:
+            self._judged[host] += 1
+            if self._judged[host] >= PAGES:
+                del self._timeouts[host]
 
 
 class Fingerprinter:
@@ -72,7 +114,8 @@ class Fingerprinter:
         self._seed = secrets.randbits(64)
         self._slow_hosts = SlowHosts()
         self.pool: PageWorkers | None = None
-        self._loop: WorkerLoop | None = None
+        self._intervals: Any = None
+        self._loop: asyncio.AbstractEventLoop | None = None
 
     def start(self) -> None:
         """Start the workers, if there are any, without waiting until they are ready."""
@@ -85,8 +128,13 @@ class Fingerprinter:
 
     def attach(self) -> None:
         """Let the event loop, which must run, read what the workers answer."""
-        if self.pool is not None:
-            self._loop = WorkerLoop(self.pool)
+        if self.pool is None:
+            return
+        self._intervals = create_looping_call(self.pool.step)
+        if is_asyncio_available():
+            self._loop = asyncio.get_running_loop()
+            self._loop.add_reader(self.pool.fileno(), self.pool.step)
+        self._intervals.start(STEP_INTERVAL_S if self._loop else _POLLING_INTERVAL_S, now=False)
 
     async def fingerprint(self, response: TextResponse) -> tuple[PageFingerprint, bool]:
         """Return the fingerprint of a page, and True if it was cached.
@@ -152,11 +200,14 @@ class Fingerprinter:
 
     def close(self) -> None:
         """Kill the workers. Jobs that are not done raise WorkerError."""
+        if self.pool is None:
+            return
+        if self._intervals is not None and self._intervals.running:
+            self._intervals.stop()
         if self._loop is not None:
-            self._loop.close()
+            self._loop.remove_reader(self.pool.fileno())
             self._loop = None
-        if self.pool is not None:
-            self.pool.close()
+        self.pool.close()
 
     def _fingerprint(self, response: TextResponse) -> PageFingerprint:
         try:

@@ -24,7 +24,6 @@ from scrapy_simhash.crawl.advice import (
     warn_of_no_items,
 )
 from scrapy_simhash.crawl.canonical import CanonicalUrls
-from scrapy_simhash.crawl.contents import Contents
 from scrapy_simhash.crawl.index_calls import IndexCalls
 from scrapy_simhash.crawl.opening import open_in_directory, open_in_redis
 from scrapy_simhash.crawl.retries import (
@@ -35,6 +34,7 @@ from scrapy_simhash.crawl.retries import (
     Retries,
     is_retry,
 )
+from scrapy_simhash.crawl.settlement import Contents
 from scrapy_simhash.detector import evidence_of
 from scrapy_simhash.documents.escaping import nearness
 from scrapy_simhash.documents.masking import loggable
@@ -55,7 +55,7 @@ if TYPE_CHECKING:
     from scrapy.http import Response
 
     from scrapy_simhash.crawl.identity import Identity
-    from scrapy_simhash.crawl.jobdir import CrawlStarts
+    from scrapy_simhash.crawl.opening import CrawlStarts
     from scrapy_simhash.crawl.settings import SimhashSettings
     from scrapy_simhash.crawl.settlement import PageState
     from scrapy_simhash.crawl.stats import CrawlStats, ErrorLog

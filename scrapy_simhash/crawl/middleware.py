@@ -77,24 +77,19 @@ class _SpiderMiddleware(Component):
 
     @contextmanager
     def _recording_end(self, response: Response) -> Iterator[PageState | None]:
-        page = self._state_of(response)
+        page, request = self._settlement.page(response), response.request
+        if page is None and request is not None and self._items.index is not None:
+            # The page was not judged, but its items will be.
+            key = self._identity.key(request)
+            page = self._settlement.begin(response, PageState(key, None, PASS, request))
         try:
             yield page
         except BaseException:  # GeneratorExit, too: nobody reads the rest of the output
             if page is not None:
-                self._output_failed(page)
+                self._output_ended(page, failed=True)
             raise
         if page is not None:
-            self._output_ended(page)
-
-    def _state_of(self, response: Response) -> PageState | None:
-        page = self._settlement.page(response)
-        request = response.request
-        if page is None and request is not None and self._items.index is not None:
-            # The page was not judged, but its items will be.
-            key = self._identity.key(request)
-            return self._settlement.begin(response, PageState(key, None, PASS, request))
-        return page
+            self._output_ended(page, failed=False)
 
     def _passes(self, page: PageState | None, response: Response, request_or_item: Any) -> bool:
         raise NotImplementedError
@@ -103,11 +98,8 @@ class _SpiderMiddleware(Component):
         """Return items and requests that pass at the end of the output."""
         return ()
 
-    def _output_ended(self, page: PageState) -> None:
+    def _output_ended(self, page: PageState, *, failed: bool) -> None:
         raise NotImplementedError
-
-    def _output_failed(self, page: PageState) -> None:
-        """Do nothing: without `_output_ended`, the page does not become `handled`."""
 
 
 class SimhashOutputMiddleware(_SpiderMiddleware):
@@ -132,7 +124,7 @@ class SimhashOutputMiddleware(_SpiderMiddleware):
         """Record an exception that no middleware handled."""
         page = self._settlement.page(response)
         if page is not None:
-            self._output_failed(page)
+            self._output_ended(page, failed=True)
 
     def _passes(self, page: PageState | None, response: Response, request_or_item: Any) -> bool:
         if isinstance(request_or_item, Request):
@@ -167,11 +159,8 @@ class SimhashOutputMiddleware(_SpiderMiddleware):
             if page.other_url:
                 request.meta[OTHER_URL_META_KEY] = page.key
 
-    def _output_ended(self, page: PageState) -> None:
-        self._settlement.output_ended(page)
-
-    def _output_failed(self, page: PageState) -> None:
-        page.failed = True
+    def _output_ended(self, page: PageState, *, failed: bool) -> None:
+        page.failed = page.failed or failed
         self._settlement.output_ended(page)
 
 
@@ -358,9 +347,10 @@ class SimhashSpiderMiddleware(_SpiderMiddleware):
             self._pages.stats.count("dropped_requests", page.withheld - withheld)
         return [*items, *requests]
 
-    def _output_ended(self, page: PageState) -> None:
-        page.handled = True
-        self._following.ended(page)
+    def _output_ended(self, page: PageState, *, failed: bool) -> None:
+        if not failed:  # else the page does not become `handled`
+            page.handled = True
+            self._following.ended(page)
 
 
 def _is_start(request: Request) -> bool:

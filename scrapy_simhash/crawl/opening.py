@@ -2,14 +2,22 @@
 
 A changed setting must not end in an empty feed. So an index that does not fit the settings is used
 as it is if it can be; otherwise it is set aside, and a new one begins. Nothing is deleted.
+
+Where a crawl began in its indexes is stored in its JOBDIR, so that a resumed crawl knows its pages.
 """
 
 from __future__ import annotations
 
+import json
+import logging
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from scrapy.utils.job import job_dir
+
+from scrapy_simhash.documents.files import replaced
 from scrapy_simhash.errors import (
     IndexCorrupt,
     IndexLocked,
@@ -25,8 +33,9 @@ from scrapy_simhash.index.setting_aside import bring_back, scheme_name, set_asid
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from pathlib import Path
     from typing import TypeAlias
+
+    from scrapy.settings import BaseSettings
 
     from scrapy_simhash.index import Index
     from scrapy_simhash.index.redis import RedisAddress
@@ -34,7 +43,10 @@ if TYPE_CHECKING:
 
     Warn: TypeAlias = Callable[..., None]
 
+logger = logging.getLogger(__name__)
+
 _Opened = TypeVar("_Opened")
+FILE_NAME = "simhash.json"  # in JOBDIR
 
 # A folder beside indexes. No spider has such a directory, because `.` in its name is replaced.
 SET_ASIDE = ".set-aside"
@@ -178,3 +190,70 @@ def _open_with_its_own(opened: Callable[..., _Opened], warn: Warn, **options: An
             raise
         warn("simhash: %s. This crawl uses the distance that the index was made for", error)
         return opened(**options | {"max_distance": None})
+
+
+class CrawlStarts:
+    """The sequence numbers at which a crawl began in its indexes, stored in its JOBDIR."""
+
+    def __init__(self, settings: BaseSettings) -> None:
+        directory = job_dir(settings)
+        self._path = None if directory is None else Path(directory, FILE_NAME)
+        self._starts = {} if self._path is None else _read_starts(self._path)
+
+    @property
+    def is_resumed(self) -> bool:
+        """Return True if this crawl goes on after a pause."""
+        return bool(self._starts)
+
+    def crawl_start(self, location: str) -> int | None:
+        """Return this crawl's first sequence number in an index; None if it is unknown."""
+        return self._starts.get(location)
+
+    def record(self, index: Index) -> None:
+        """Store this crawl's first sequence number in an index."""
+        if self._path is None:
+            return
+        self._starts[index.location] = index.crawl_start
+        try:
+            with replaced(self._path) as temporary:
+                temporary.write_text(json.dumps({"began": self._starts}), encoding="utf-8")
+        except OSError as error:
+            logger.warning(
+                "simhash: %s cannot be written (%s): after a pause, copies of earlier pages "
+                "of this crawl may pass",
+                self._path,
+                error,
+            )
+
+    def delete(self) -> None:
+        """Delete the file, so that the next crawl with this JOBDIR does not count as resumed."""
+        if self._path is None:
+            return
+        try:
+            self._path.unlink(missing_ok=True)
+        except OSError as error:
+            logger.warning(
+                "simhash: %s cannot be deleted (%s): delete it, or the next crawl with this JOBDIR "
+                "drops copies of this crawl's pages",
+                self._path,
+                error,
+            )
+
+
+def _read_starts(path: Path) -> dict[str, int]:
+    if not path.exists():
+        return {}
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+        starts = {str(name): int(number) for name, number in content["began"].items()}
+        if min(starts.values(), default=0) < 0:  # pages of all earlier crawls would count as seen
+            raise ValueError(f"{starts} has negative numbers")
+    except (OSError, ValueError, TypeError, KeyError, AttributeError, OverflowError) as error:
+        logger.warning(
+            "simhash: %s cannot be read (%s): pages from before the pause count as pages of an "
+            "earlier crawl, and copies of them may pass",
+            path,
+            error,
+        )
+        return {}
+    return starts

@@ -12,7 +12,6 @@ from scrapy_simhash import signals
 from scrapy_simhash.crawl.exceptions import NearDuplicateItem
 from scrapy_simhash.crawl.extension import Component
 from scrapy_simhash.crawl.fingerprinting import NOT_CACHED
-from scrapy_simhash.crawl.item_tags import tag_item
 from scrapy_simhash.crawl.settings_table import TAGGED_WHERE_KNOWN
 from scrapy_simhash.detector import PageFingerprint
 from scrapy_simhash.fingerprint import to_hex
@@ -21,8 +20,11 @@ from scrapy_simhash.names import NAME_FIELDS
 from scrapy_simhash.policy import Circumstances
 
 if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping
+
     from scrapy_simhash.crawl.extension import SimhashExtension
     from scrapy_simhash.crawl.settlement import ItemState
+    from scrapy_simhash.crawl.stats import CrawlStats, ErrorLog
     from scrapy_simhash.verdict import Verdict
 
 
@@ -137,3 +139,42 @@ def _texts_in(value: Any) -> list[str]:
     if isinstance(value, (list, tuple)):
         return [text for part in value for text in _texts_in(part)]
     return [value if isinstance(value, str) else str(value)]
+
+
+def tag_item(
+    item: Any,
+    values: Mapping[str, Any],
+    setting: str,
+    stats: CrawlStats,
+    errors: ErrorLog,
+    *,
+    optional: Collection[str] = (),
+) -> None:
+    """Write values into fields of an item. If a field cannot take its value, warn once.
+
+    :param setting: name of the setting that lists the fields.
+    :param optional: fields that are omitted if the item class does not declare them.
+    """
+    if not values:
+        return
+    try:
+        adapter = ItemAdapter(item)
+        if not isinstance(item, dict):
+            undeclared = set(values).difference(adapter.field_names())
+            if missing := undeclared.difference(optional):
+                raise KeyError(", ".join(sorted(missing)))
+            values = {field: values[field] for field in values if field not in undeclared}
+        for field, value in values.items():
+            adapter[field] = value
+    except (KeyError, AttributeError, TypeError, ValueError) as error:
+        # A field is undeclared or refuses the value, the item is frozen, or it is no item.
+        stats.count("skipped/item_field_not_declared")
+        errors.warn_once(
+            f"item_field_not_declared {setting}",
+            "simhash: items of class %s do not accept all of the fields %s (%s), and lack "
+            "tags: declare the fields, name other fields in %s, or set it to {}",
+            type(item).__qualname__,
+            ", ".join(field for field in values if field not in optional),
+            error,
+            setting,
+        )

@@ -6,7 +6,7 @@ from collections import Counter
 import pytest
 from scrapy.settings import Settings
 
-from scrapy_simhash.crawl.jobdir import FILE_NAME, CrawlStarts
+from scrapy_simhash.crawl.opening import FILE_NAME, CrawlStarts
 from tests.crawl.harness import Crawl, run
 from tests.crawl.pages import ARTICLES, page, put_articles
 

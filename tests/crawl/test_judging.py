@@ -11,8 +11,8 @@ from scrapy.statscollectors import MemoryStatsCollector
 
 from scrapy_simhash.crawl.fingerprinting import Fingerprinter
 from scrapy_simhash.crawl.identity import Identity
-from scrapy_simhash.crawl.jobdir import CrawlStarts
 from scrapy_simhash.crawl.judging import Judging
+from scrapy_simhash.crawl.opening import CrawlStarts
 from scrapy_simhash.crawl.settings import SimhashSettings
 from scrapy_simhash.crawl.settlement import PageState
 from scrapy_simhash.crawl.stats import CrawlStats, ErrorLog

@@ -5,8 +5,7 @@ from scrapy import Request
 from scrapy.http import Response
 
 from scrapy_simhash.confirmation import Confirmation
-from scrapy_simhash.crawl.contents import Contents
-from scrapy_simhash.crawl.settlement import PageState, Settlement
+from scrapy_simhash.crawl.settlement import Contents, PageState, Settlement
 from scrapy_simhash.index.rules import Rules
 from scrapy_simhash.policy import PASS
 
