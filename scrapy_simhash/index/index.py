@@ -186,16 +186,24 @@ class Index:
             it through this object. If none is pending, this has no effect.
         :param gave_items: the page gave an item that the pipelines kept. See `Earlier`.
         """
-        with self._store.lock:
-            self._confirm(self._select(observed), gave_items=gave_items)
+        self.confirm_all([observed], gave_items=gave_items)
 
-    def confirm_all(self, observed: Iterable[Observation], *, gave_items: bool = True) -> None:
+    def confirm_all(
+        self, observed: Iterable[Observation | str], *, gave_items: bool = True
+    ) -> None:
         """Confirm observations in turn, which takes less time on a single Redis server than
         `confirm` for each. If it raises an error, those that were not stored yet stay pending.
         """
         with self._store.lock:
             pages = [page for one in observed for page in self._select(one)]
-            self._confirm(pages, gave_items=gave_items)
+            for page in pages:
+                page.gave_items = gave_items
+            try:
+                self._store.confirm(pages, self.rules)
+            finally:
+                for page in pages:
+                    if page.is_settled:
+                        self._forget(page)
 
     def discard(self, observed: Observation | str) -> None:
         """Forget a pending page that failed, so that a copy can take its place.
@@ -204,13 +212,20 @@ class Index:
 
         :param observed: see `confirm`.
         """
-        with self._store.lock:
-            self._discard(self._select(observed))
+        self.discard_all([observed])
 
-    def discard_all(self, observed: Iterable[Observation]) -> None:
+    def discard_all(self, observed: Iterable[Observation | str]) -> None:
         """Discard observations, which may take less time than `discard` for each."""
         with self._store.lock:
-            self._discard([page for one in observed for page in self._select(one)])
+            pages = [page for one in observed for page in self._select(one)]
+            self._store.release(pages)
+            for page in pages:
+                self._forget(page)
+            similar = [
+                page.observation for page in pages if page.observation.similar_to is not None
+            ]
+            self._unlogged.update((one.sequence, one.key) for one in similar)
+            self._store.unlog([one.sequence for one in similar])
 
     def acted(self, observed: Observation, action: Action | None) -> None:
         """Record what was done with a page in its line of the near-duplicate log, if it has one.
@@ -362,23 +377,8 @@ class Index:
             return [page]
         return []
 
-    def _confirm(self, pages: Sequence[Pending], *, gave_items: bool) -> None:
-        for page in pages:
-            page.gave_items = gave_items
-        try:
-            self._store.confirm(pages, self.rules)
-        finally:
-            for page in pages:
-                if page.is_settled:
-                    self._pending.pop((page.observation.sequence, page.observation.key), None)
-
-    def _discard(self, pages: Sequence[Pending]) -> None:
-        self._store.release(pages)
-        for page in pages:
-            self._pending.pop((page.observation.sequence, page.observation.key), None)
-        similar = [page.observation for page in pages if page.observation.similar_to is not None]
-        self._unlogged.update((one.sequence, one.key) for one in similar)
-        self._store.unlog([one.sequence for one in similar])
+    def _forget(self, page: Pending) -> None:
+        self._pending.pop((page.observation.sequence, page.observation.key), None)
 
 
 def check_page(scheme: Scheme, key: str, fingerprint: int) -> None:

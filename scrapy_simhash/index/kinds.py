@@ -11,6 +11,8 @@ if TYPE_CHECKING:
 
     from scrapy_simhash.index.database import Database
 
+_PACKAGES = {"leveldb": "plyvel", "rocksdb": "rocksdict"}
+
 
 def database_kind(name: str) -> type[Database]:
     """Return the class of a kind of database.
@@ -18,24 +20,21 @@ def database_kind(name: str) -> type[Database]:
     :param name: ``leveldb`` or ``rocksdb``.
     :raises SchemeError: the name is unknown, or the driver cannot be imported.
     """
+    if name not in _PACKAGES:
+        raise SchemeError(f"{name!r} is not a kind of database: use leveldb or rocksdb")
     try:
         if name == "leveldb":
             from scrapy_simhash.index.leveldb import LevelDB
 
             return LevelDB
-        if name == "rocksdb":
-            from scrapy_simhash.index.rocksdb import RocksDB
-
-            return RocksDB
+        from scrapy_simhash.index.rocksdb import RocksDB
     except ImportError as error:
-        package, alternative = (
-            ("plyvel", "rocksdb") if name == "leveldb" else ("rocksdict", "leveldb")
-        )
+        [other] = _PACKAGES.keys() - {name}
         raise SchemeError(
-            f"an index in {name} needs the package {package}, which cannot be imported ({error}): "
-            f"install it, or use {alternative}"
+            f"an index in {name} needs the package {_PACKAGES[name]}, which cannot be imported "
+            f"({error}): install it, or use {other}"
         ) from error
-    raise SchemeError(f"{name!r} is not a kind of database: use leveldb or rocksdb")
+    return RocksDB
 
 
 def destroy_database(location: str, path: Path) -> None:

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from scrapy_simhash.index.base import Entry, Observation
-
-_Name = TypeVar("_Name", str, int)
 
 
 @dataclass(eq=False, slots=True)
@@ -39,34 +37,27 @@ class Pending:
 
 
 class PendingPages:
-    """The pending pages of all users of a store."""
+    """The pending pages of all users of a store, by key and by ordinal.
+
+    A page shares its ordinal with the stored entry of its key if nothing differs.
+    """
 
     def __init__(self) -> None:
-        self._by_key: dict[str, list[Pending]] = {}
-        # By ordinal, which a page shares with the stored entry of its key if nothing differs.
-        self._by_ordinal: dict[int, list[Pending]] = {}
+        self._pages: dict[str | int, list[Pending]] = {}
 
     def add(self, pending: Pending) -> None:
         """Add a page."""
-        self._by_key.setdefault(pending.entry.key, []).append(pending)
-        self._by_ordinal.setdefault(pending.entry.ordinal, []).append(pending)
+        for name in (pending.entry.key, pending.entry.ordinal):
+            self._pages.setdefault(name, []).append(pending)
 
     def remove(self, pending: Pending) -> None:
         """Remove a page."""
-        _remove(self._by_key, pending.entry.key, pending)
-        _remove(self._by_ordinal, pending.entry.ordinal, pending)
+        for name in (pending.entry.key, pending.entry.ordinal):
+            pages = self._pages[name]
+            pages.remove(pending)
+            if not pages:
+                del self._pages[name]
 
-    def of_key(self, key: str) -> Sequence[Pending]:
-        """Return the pages under a key, in the order in which they were added."""
-        return self._by_key.get(key, ())
-
-    def of_ordinal(self, ordinal: int) -> Sequence[Pending]:
-        """Return the pages that have a row in the tables."""
-        return self._by_ordinal.get(ordinal, ())
-
-
-def _remove(pages: dict[_Name, list[Pending]], name: _Name, pending: Pending) -> None:
-    """Remove a page from the pages of a name, and the name with its last page."""
-    pages[name].remove(pending)
-    if not pages[name]:
-        del pages[name]
+    def of(self, name: str | int) -> Sequence[Pending]:
+        """Return the pages with a key or an ordinal, in the order in which they were added."""
+        return self._pages.get(name, ())

@@ -273,7 +273,7 @@ class Store(Rows):
         """Return (the stored entry of a key or None; its last seen entry, stored or pending, or
         None).
         """
-        pending = self._pending.of_key(key)
+        pending = self._pending.of(key)
         if pending:
             return pending[-1].stored, pending[-1].entry
         stored = self.entry(key)
@@ -298,7 +298,7 @@ class Store(Rows):
         superseded = self._superseded(page, entry, rules)
         outdated = self._outdated(page, entry, rules) if superseded is None else [superseded.entry]
         entry = self.write(entry, stored, outdated, held=page.entry)
-        for other in self._pending.of_key(entry.key):
+        for other in self._pending.of(entry.key):
             other.stored = entry
         self.release([page])
         if superseded is not None:
@@ -311,7 +311,7 @@ class Store(Rows):
         Return None if it has none, or if that is pending, no longer stored or no longer a copy.
         """
         key = page.supersedes
-        if key is None or self._pending.of_key(key):
+        if key is None or self._pending.of(key):
             return None
         stored = self.entry(key)
         return None if stored is None else rules.copy_of(entry, stored)
@@ -338,7 +338,7 @@ class Store(Rows):
             other
             for other in others
             if rules.replaces(entry, other)
-            and not self._pending.of_key(other.key)
+            and not self._pending.of(other.key)
             and (page.in_scope is None or page.in_scope(other.key))
         ]
 
@@ -356,9 +356,7 @@ class Store(Rows):
         """
         stored = list(self._stored(ordinals))
         pending = [
-            (ordinal, page.entry)
-            for ordinal in ordinals
-            for page in self._pending.of_ordinal(ordinal)
+            (ordinal, page.entry) for ordinal in ordinals for page in self._pending.of(ordinal)
         ]
         near = (_near(fingerprint, max_distance, found) for found in (stored, pending))
         return Within(*near), {*ordinals}.difference(ordinal for ordinal, _ in (*stored, *pending))
@@ -393,7 +391,7 @@ class Store(Rows):
 
     def _forget(self, ordinal: int, kept: int) -> None:
         """Forget a row of the tables, unless a stored entry (`kept`) or a pending page has it."""
-        if ordinal != kept and not self._pending.of_ordinal(ordinal):
+        if ordinal != kept and not self._pending.of(ordinal):
             self._tables.forget(ordinal)
 
     def _delete(
