@@ -9,7 +9,7 @@ import logging
 import os
 import re
 import threading
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -19,7 +19,6 @@ from scrapy_simhash.errors import (
     IndexLocked,
     IndexMismatch,
     SchemeError,
-    StorageError,
 )
 from scrapy_simhash.index.base import (
     Match,
@@ -29,9 +28,9 @@ from scrapy_simhash.index.base import (
     SyncPolicy,
 )
 from scrapy_simhash.index.cost import DEFAULT_EXPECTED_PAGES, choose_plan
-from scrapy_simhash.index.database import unusable
+from scrapy_simhash.index.database import destroy_database, locking, unusable
 from scrapy_simhash.index.index import Index
-from scrapy_simhash.index.kinds import database_kind, destroy_database
+from scrapy_simhash.index.kinds import database_kind
 from scrapy_simhash.index.manifest import (
     DATABASES,
     FILE_NAME,
@@ -191,16 +190,12 @@ def move_index(directory: Path, target: Path) -> None:
     with _lock:
         if os.path.realpath(directory) in _open_stores:
             raise IndexLocked(location, "this process has it open, so it was not moved")
-        for path in databases(directory):
-            try:  # to find out whether another process has it open
-                database_kind(path.name.partition("-")[0])(location, path).close()
-            except IndexLocked:  # noqa: PERF203 - one database
-                raise
-            except (SchemeError, StorageError):
-                continue
         try:
-            target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            directory.rename(target)
+            with ExitStack() as stack:
+                for path in databases(directory):
+                    stack.enter_context(locking(location, path))
+                target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+                directory.rename(target)
         except OSError as error:
             raise unusable(location, str(error)) from error
 

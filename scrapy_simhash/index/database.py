@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 from abc import ABC, abstractmethod
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from scrapy_simhash.documents.files import sync_file
@@ -121,28 +121,6 @@ class Database(ABC):
         self._close_driver()
 
     @classmethod
-    def destroy(cls, location: str, path: Path) -> None:
-        """Delete a closed database and its folder, but no foreign files.
-
-        :raises IndexLocked: the database is open.
-        :raises IndexForeign: the folder has foreign files.
-        """
-        if not path.exists():
-            return
-        foreign = [file.name for file in path.iterdir() if not _is_ours(file)]
-        if foreign:
-            raise IndexForeign(
-                location,
-                f"{path} holds files that no database wrote ({', '.join(sorted(foreign))}): move "
-                "them away; nothing was deleted there",
-            )
-        try:
-            cls._destroy(path)
-        except cls._errors as error:
-            raise cls.translated(location, error) from error
-        shutil.rmtree(path, ignore_errors=True)
-
-    @classmethod
     @abstractmethod
     def salvage(cls, location: str, path: Path) -> None:
         """Let the driver repair a closed database.
@@ -157,11 +135,6 @@ class Database(ABC):
 
         :param remedy: see `corrupt`.
         """
-
-    @staticmethod
-    @abstractmethod
-    def _destroy(path: Path) -> None:
-        """Let the driver delete a database, which fails if another process has it open."""
 
     @abstractmethod
     def _open(self) -> Any:
@@ -198,6 +171,43 @@ class Database(ABC):
             database.close()
 
 
+@contextmanager
+def locking(location: str, path: Path) -> Iterator[None]:
+    """Keep other processes from opening a closed database, which this process must not open either.
+
+    :raises IndexLocked: another process has it open.
+    :raises OSError: the folder is missing, or cannot be written.
+    """
+    import fcntl  # Windows has none
+
+    with (path / "LOCK").open("a") as lock:  # as both drivers do
+        try:
+            fcntl.lockf(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            raise locked(location) from error
+        yield
+
+
+def destroy_database(location: str, path: Path) -> None:
+    """Delete a closed database and its folder, but no foreign files.
+
+    :raises IndexLocked: another process has it open.
+    :raises IndexForeign: the folder has foreign files.
+    :raises OSError: it cannot be deleted.
+    """
+    if not path.exists():
+        return
+    foreign = [file.name for file in path.iterdir() if not _is_ours(file)]
+    if foreign:
+        raise IndexForeign(
+            location,
+            f"{path} holds files that no database wrote ({', '.join(sorted(foreign))}): move "
+            "them away; nothing was deleted there",
+        )
+    with locking(location, path):
+        shutil.rmtree(path)
+
+
 def corrupt(location: str, detail: object, remedy: str = "") -> IndexCorrupt:
     """Return the error for damaged files or rows.
 
@@ -210,12 +220,12 @@ def corrupt(location: str, detail: object, remedy: str = "") -> IndexCorrupt:
     return IndexCorrupt(location, f"it is damaged ({detail})", f"{remedy}; nothing was deleted")
 
 
-def locked(location: str, product: str) -> IndexLocked:
+def locked(location: str) -> IndexLocked:
     """Return the error for a database that another process has open."""
     return IndexLocked(
         location,
-        f"another process has it open ({product} allows one): wait for that crawl to end, or use "
-        "another directory (SIMHASH_DIR or --index)",
+        "another process has it open, and only one can: wait for that crawl to end, or use another "
+        "directory (SIMHASH_DIR or --index)",
     )
 
 

@@ -7,8 +7,6 @@ from typing import TYPE_CHECKING
 from scrapy_simhash.errors import SchemeError
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from scrapy_simhash.index.database import Database
 
 _PACKAGES = {"leveldb": "plyvel", "rocksdb": "rocksdict"}
@@ -35,11 +33,6 @@ def database_kind(name: str) -> type[Database]:
             f"({error}): install it, or use {other}"
         ) from error
     return RocksDB
-
-
-def destroy_database(location: str, path: Path) -> None:
-    """Delete a closed database, of an index or of texts. For errors, see `Database.destroy`."""
-    database_kind(path.name.partition("-")[0]).destroy(location, path)
 
 
 def default_kind_name() -> str:

@@ -63,10 +63,6 @@ class LevelDB(Database):
             batch.delete(key)
         batch.write()
 
-    @staticmethod
-    def _destroy(path: Path) -> None:
-        plyvel.destroy_db(str(path))
-
     @classmethod
     def salvage(cls, location: str, path: Path) -> None:
         with suppress(plyvel.Error):
@@ -82,7 +78,7 @@ class LevelDB(Database):
         text = _text(error)
         if isinstance(error, plyvel.IOError):
             if text.startswith("IO error: lock "):
-                return locked(location, "LevelDB")
+                return locked(location)
             # These are the messages for a file that is missing or too short, which is damage.
             if not text.endswith(("No such file or directory", "Invalid argument")):
                 return unusable(location, text)

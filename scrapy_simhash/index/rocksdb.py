@@ -84,10 +84,6 @@ class RocksDB(Database):
         except Exception as error:  # noqa: BLE001 - compaction failed; the log holds all writes
             logger.warning("simhash: RocksDB closed %s with an error: %s", self.path, error)
 
-    @staticmethod
-    def _destroy(path: Path) -> None:
-        rocksdict.Rdict.destroy(str(path), _options())
-
     @classmethod
     def salvage(cls, location: str, path: Path) -> None:
         try:
@@ -103,7 +99,7 @@ class RocksDB(Database):
         if type(error) is not Exception:
             raise error
         if "LOCK: " in text and ("lock hold by" in text or "While lock file" in text):
-            return locked(location, "RocksDB")
+            return locked(location)
         if text.startswith("IO error") and "No such file or directory" not in text:
             return unusable(location, text)
         return corrupt(location, text, remedy)

@@ -7,7 +7,6 @@ rewrite deletes it.
 
 from __future__ import annotations
 
-import fcntl
 import shutil
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, replace
@@ -15,8 +14,8 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from scrapy_simhash.documents.files import discard
 from scrapy_simhash.errors import StorageError
-from scrapy_simhash.index.database import locked
-from scrapy_simhash.index.kinds import database_kind, destroy_database
+from scrapy_simhash.index.database import destroy_database, locking
+from scrapy_simhash.index.kinds import database_kind
 from scrapy_simhash.index.manifest import FILE_NAME, databases
 from scrapy_simhash.index.offline import opened_database, read_manifest
 from scrapy_simhash.index.redis import RedisAddress
@@ -94,11 +93,7 @@ def _salvaged(directory: Path) -> Iterator[tuple[Manifest, Database]]:
     kind = database_kind(manifest.database)
     copy = replace(manifest, generation=manifest.generation + 2).database_path(directory)
     discard(copy)  # a leftover
-    with (path / "LOCK").open("a") as lock:
-        try:
-            fcntl.lockf(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError as error:
-            raise locked(location, kind.__name__) from error
+    with locking(location, path):
         shutil.copytree(path, copy)
     kind.salvage(location, copy)
     with closing(kind(location, copy)) as database:
@@ -155,7 +150,7 @@ def _new_store(directory: Path, manifest: Manifest) -> Iterator[Store]:
         store.close()
     except BaseException:
         database.close()
-        kind.destroy(location, path)
+        destroy_database(location, path)
         raise
 
 
