@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import time
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import cached_property
 from inspect import signature
 from typing import TYPE_CHECKING, Any
@@ -56,6 +56,26 @@ _QUICK_CONNECTION: dict[str, Any] = {"protocol": 2} | (
     {"driver_info": None}
     if "driver_info" in signature(redis.Redis).parameters
     else {"lib_name": None, "lib_version": None}
+)
+_ERRORS = (RedisError, RedisClusterException, OSError)
+# (errors of redis-py, our error, its message).
+_TRANSLATIONS: tuple[tuple[tuple[type[Exception], ...], type[StorageError], str], ...] = (
+    (
+        (AuthenticationError, NoPermissionError),
+        StorageError,
+        "the server refuses access ({}): check user and password in the URL, and rights (ACL)",
+    ),
+    (  # the last two while a replica takes over, too
+        (redis.ConnectionError, redis.TimeoutError, RedisClusterException, ClusterDownError),
+        IndexUnreachable,
+        "the server cannot be reached ({}): check the URL, and that the server runs",
+    ),
+    (
+        (OutOfMemoryError,),
+        StorageError,
+        "the server's memory is full ({}): raise maxmemory, or remove old pages",
+    ),
+    ((OSError,), IndexUnreachable, "the connection failed: {}"),
 )
 
 
@@ -172,7 +192,7 @@ class Server:
     def close(self) -> None:
         """Close all connections. After that, all methods but this one raise IndexClosed."""
         self._closed = True
-        with self._translated_errors():
+        with suppress(*_ERRORS):
             disconnect(self._client)
 
     def _check(self) -> None:
@@ -209,55 +229,28 @@ class Server:
                 raise IndexUnreachable(away.location, away.detail)
             self._next_attempt_s = time.monotonic() + _TIMEOUT_S + _PAUSE_S  # one attempt at a time
         try:
-            with self._translated_errors():
-                yield
-        except IndexUnreachable as error:
-            self._away, self._next_attempt_s = error, time.monotonic() + _PAUSE_S
-            raise
-        except StorageError:  # the server has answered
-            self._away = None
-            raise
-        else:
-            self._away = None
-
-    @contextmanager
-    def _translated_errors(self) -> Iterator[None]:
-        try:
             yield
-        except (AuthenticationError, NoPermissionError) as error:
-            raise StorageError(
+        except _ERRORS as error:
+            ours, self._away = self._ours(error), None
+            if isinstance(ours, IndexUnreachable):
+                self._away, self._next_attempt_s = ours, time.monotonic() + _PAUSE_S
+            raise ours from error
+        self._away = None
+
+    def _ours(self, error: Exception) -> StorageError:
+        """Return our error for an error of redis-py."""
+        line, text = _line(error), str(error)
+        for kinds, ours, message in _TRANSLATIONS:
+            if isinstance(error, kinds):
+                return ours(self.location, message.format(line))
+        if text.startswith("WRONGTYPE"):
+            return IndexForeign(
                 self.location,
-                f"the server refuses access ({_line(error)}): check user and password in the URL, "
-                "and the user's rights (ACL)",
-            ) from error
-        except (
-            *(redis.ConnectionError, redis.TimeoutError),
-            *(RedisClusterException, ClusterDownError),  # while a replica takes over, too
-        ) as error:
-            raise IndexUnreachable(
-                self.location,
-                f"the server cannot be reached ({_line(error)}): check the URL, and that the "
-                "server runs",
-            ) from error
-        except OutOfMemoryError as error:
-            raise StorageError(
-                self.location,
-                f"the server's memory is full ({_line(error)}): raise maxmemory, or remove old "
-                "pages",
-            ) from error
-        except RedisError as error:
-            if str(error).startswith("WRONGTYPE"):
-                raise IndexForeign(
-                    self.location,
-                    "another program uses a key under the name of the index: choose another name",
-                ) from error
-            if "user_script" in str(error) and _DAMAGE.search(str(error)):
-                raise corrupt(self.location, _line(error), REDIS_REMEDY) from error
-            raise StorageError(self.location, f"a command failed: {_line(error)}") from error
-        except OSError as error:
-            raise IndexUnreachable(
-                self.location, f"the connection failed: {_line(error)}"
-            ) from error
+                "another program uses a key under the name of the index: choose another name",
+            )
+        if "user_script" in text and _DAMAGE.search(text):
+            return corrupt(self.location, line, REDIS_REMEDY)
+        return StorageError(self.location, f"a command failed: {line}")
 
 
 def disconnect(client: redis.Redis | RedisCluster) -> None:
