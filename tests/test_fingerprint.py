@@ -9,9 +9,6 @@ from hypothesis import strategies as st
 from scrapy_simhash.errors import EmptyText, SchemeError
 from scrapy_simhash.fingerprint import simhash
 from tests import oracles
-from tests.samples import ENGLISH
-
-WIDTHS = range(8, 513, 8)
 
 texts = st.text(st.characters(), max_size=6)  # lone surrogates are among them
 binary_weights = st.integers(1, 4096).map(lambda sixteenths: sixteenths / 16)
@@ -46,13 +43,6 @@ class TestDefinition:
         for bit, total in enumerate(oracles.sums_of(features, 64)):
             if abs(total) > rounding:
                 assert found >> (63 - bit) & 1 == (total > 0)
-
-    @pytest.mark.parametrize("bits", WIDTHS)
-    def test_every_width(self, bits):
-        features = {word: 1.0 + len(word) / 4 for word in ENGLISH.split()}
-        found = value_of(features, bits)
-        assert found == oracles.simhash(features, bits)
-        assert found == value_of(features, 512) >> (512 - bits), "the leading bits of the widest"
 
 
 class TestInvariance:

@@ -92,7 +92,6 @@ def forgeries():
 
 
 def judged(name, forgery, confirmation=None, scope="all"):
-    """Return the verdict on the article, after the forgery."""
     preset = PRESETS[name]
     detector = Detector(preset.scheme)
     identity = Identity(lambda _: b"", scope)

@@ -12,7 +12,6 @@ ROOT = Path(__file__).resolve().parents[1]
 
 @pytest.fixture
 def fuzz(monkeypatch):
-    """Return the module, imported as in a script."""
     monkeypatch.setattr(sys, "path", [str(ROOT / "benchmarks"), str(ROOT), *sys.path])
     return importlib.import_module("fuzz")
 

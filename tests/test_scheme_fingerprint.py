@@ -1,7 +1,6 @@
 """A scheme makes fingerprints from texts and records."""
 
 import dataclasses
-import random
 
 import pytest
 from hypothesis import assume, given
@@ -11,9 +10,9 @@ from scrapy_simhash.features import weighted_occurrences
 from scrapy_simhash.fingerprint import simhash
 from scrapy_simhash.hashes import token_hashes
 from scrapy_simhash.parts import select_parts
-from scrapy_simhash.scheme import PRESETS, Scheme
+from scrapy_simhash.scheme import Scheme
 from scrapy_simhash.tokenization import TOKENIZERS
-from tests.samples import CHINESE, ENGLISH, PARAGRAPHS
+from tests.samples import PARAGRAPHS
 from tests.schemes import schemes
 
 WORDS = Scheme(tokenizer="words")
@@ -113,18 +112,3 @@ class TestRecord:
         )
         record = {"body": ARTICLE, **missing}
         assert scheme.fingerprint_record(record) == scheme.fingerprint(ARTICLE)
-
-
-@pytest.mark.parametrize("name", PRESETS)
-def test_every_step_of_every_preset_is_public(name):
-    scheme = Scheme.preset(name)
-    text = {"lyq": "渡轮/n 离开/v 码头/n", "ascii-mt19937": ENGLISH}.get(name, CHINESE)
-    fingerprint = scheme.fingerprint(text)
-    tokens = scheme.tokens(text)
-    features = scheme.features(tokens)
-    assert scheme.fingerprint_tokens(tokens) == fingerprint
-    assert scheme.fingerprint_features(features) == fingerprint
-    shuffled = random.Random(3).sample(list(features.items()), len(features))
-    assert scheme.fingerprint_features(dict(shuffled)) == fingerprint
-    scheme = dataclasses.replace(scheme, field_weights=[("text", 2)])
-    assert scheme.fingerprint_record({"text": text}) == fingerprint

@@ -52,8 +52,6 @@ FETCHING = (
 
 
 class Unpickled:
-    """An object that creates a file when it is unpickled."""
-
     def __init__(self, path):
         self.path = path
 
@@ -194,7 +192,6 @@ FORGED = "\r\nCRITICAL [root] FORGED \x1b[2J\x1b]0;owned\x07\u2028\u202e\x85"
 
 
 def hostile(html):
-    """Raise an error whose message is from the page."""
     raise ValueError(re.search("<h1>(.*?)</h1>", html, re.DOTALL)[1] + FORGED)
 
 

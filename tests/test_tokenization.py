@@ -230,7 +230,6 @@ class TestCacheDirectory:
 class TestLoading:
     @pytest.fixture
     def temporary(self, tmp_path, monkeypatch):
-        """Return the directory for temporary files in this test."""
         directory = tmp_path / "temporary"
         directory.mkdir()
         monkeypatch.setattr(tempfile, "tempdir", str(directory))

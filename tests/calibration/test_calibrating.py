@@ -5,7 +5,7 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from scrapy_simhash.calibration import _choose, calibrate, draw, fingerprinted
+from scrapy_simhash.calibration import calibrate, draw, fingerprinted
 from scrapy_simhash.confirmation import Confirmation
 from scrapy_simhash.detector import Detector
 from scrapy_simhash.documents.reader import Document
@@ -151,21 +151,3 @@ def test_only_equal_pages():
     _, found = calibrated([TEXTS[0]] * 20)
     assert (found.near_duplicate_pairs, found.max_distance) == (190, None)
     assert found.recall[100, 0] == 1
-
-
-F1 = np.array([[0.5] * 6, [0.9, 1, 1, 1, 1, 0.9], [1, 0.9, 1, 1, 0.5, 0.1]])
-
-
-@pytest.mark.parametrize(
-    ("dear", "chosen"),
-    [
-        ([], (2, 1)),
-        ([3, 4, 5], (1, 1)),
-        ([0, 1, 2, 3, 4, 5], (1, 1)),
-    ],  # all: the lowest of the best
-)
-def test_distances_that_cost_too_much_are_left_out(dear, chosen):
-    is_dear = np.zeros((3, 6), bool)
-    is_dear[1, dear] = True
-    assert _choose(F1, is_dear, None, 1) == chosen
-    assert _choose(F1, np.zeros((3, 6), bool), 4, 2) == (4, 1)  # the nearest row that keeps k

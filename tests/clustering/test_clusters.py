@@ -31,7 +31,6 @@ def observed(fingerprints, bits, max_distance):
 
 
 def components(fingerprints, max_distance):
-    """The earliest member of the component of each."""
     earliest = list(range(len(fingerprints)))
     links = by_scan(fingerprints, max_distance, None)
     changed = True
@@ -82,17 +81,6 @@ def test_a_copy_may_have_a_nearer_leader_than_the_first_of_its_kind():
     # 3 is 2 from the first; the fourth is a leader, too, and 1 from 3.
     found = cluster([0b0000, 0b0011, 0b0011, 0b0111, 0b0011], bits=8, max_distance=2)
     assert assigned(found) == [(0, 0), (2, 0), (2, 0), (0, 3), (1, 3)]
-
-
-@pytest.mark.usefixtures("_memory")
-def test_components_follow_chains_and_leaders_do_not():
-    fingerprints = [number ^ number >> 1 for number in range(300)]  # Gray code: 1 bit each
-    connected = cluster(fingerprints, bits=64, max_distance=1, method="connected")
-    assert connected.representative.tolist() == [0] * 300
-    assert connected.distance.tolist() == [one.bit_count() for one in fingerprints]
-    led = cluster(fingerprints, bits=64, max_distance=1)
-    assert len(led) > 60
-    assert assigned(led) == observed(fingerprints, 64, 1)
 
 
 @pytest.mark.usefixtures("_memory")

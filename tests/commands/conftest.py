@@ -119,7 +119,6 @@ def finish(process: subprocess.Popen[str], *, told: str | None = None) -> Ran:
 
 @pytest.fixture
 def run_process(folder):
-    """Run a command in a process of its own."""
 
     def run_it(*arguments, told=None, **options):
         if told is not None:

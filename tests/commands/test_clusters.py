@@ -15,7 +15,6 @@ SIMILAR = re.compile(r"([\d,]+ only similar to others: --similar lists them\n)?"
 
 @pytest.fixture
 def clusters(run):
-    """Run the command for its JSON."""
 
     def run_it(*arguments):
         ran = run("index", "clusters", "--json", "--top", "0", *arguments)

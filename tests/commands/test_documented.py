@@ -71,7 +71,6 @@ def test_common_options_are_explained():
 
 
 def settings_of(parser):
-    """Return {option: its setting}."""
     return {
         option: action.dest
         for action in parser._actions

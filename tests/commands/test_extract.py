@@ -166,16 +166,6 @@ def test_tokens(run, folder):
     assert extracted(run, "--tokens", name)["token_list"] == tokens
 
 
-def test_a_huge_page(run, folder):
-    name = written(folder, f"<html><body>{ARTICLE * 400}</body></html>", "page.html")
-    assert extracted(run, name)["characters"] > 1_000_000
-    ran = run("extract", "-s", "SIMHASH_MAX_BYTES=1000", name)
-    assert (ran.code, ran.out) == (1, "")
-    assert ran.err == (
-        "error: page.html: longer than 1,000 bytes (SIMHASH_MAX_BYTES sets the limit)\n"
-    )
-
-
 def test_a_page_of_a_site(run_process, folder):
     with serving() as site:
         site.put("/old", b"", status=302, location=site.url("/new"))

@@ -180,19 +180,8 @@ def test_ctrl_c_in_the_middle(run, index, command, monkeypatch):
     )
 
 
-# The quick ring has one that reads, one that streams and one that writes.
-@pytest.mark.parametrize(
-    "command",
-    [
-        pytest.param(
-            name,
-            marks=()
-            if name in {"index stats", "index export", "index merge"}
-            else pytest.mark.thorough,
-        )
-        for name in ARGUMENTS
-    ],
-)
+# One reads, one streams and one writes.
+@pytest.mark.parametrize("command", ["index stats", "index export", "index merge"])
 def test_nobody_reads_the_result(index, folder, command):
     ours, theirs = os.pipe()
     os.close(ours)

@@ -109,12 +109,7 @@ def test_several_urls_in_one_process(run_process, folder):
     ("pair", "told"),
     [
         ("SIMHASH_PRESET=broad", "there is no preset"),
-        ("SIMHASH_CONTENT_SELECT=p[", "neither CSS nor XPath"),
-        ("SIMHASH_CONTENT_REMOVE=//*[", "neither CSS nor XPath"),
-        ("SIMHASH_EXTRACTOR=none", "one of readability"),
         ("SIMHASH_EXTRACTOR=nowhere.at_all", "ModuleNotFoundError"),
-        ("SIMHASH_MAX_DISTANCE=256", "from 0 to 255"),
-        ("SIMHASH_MIN_TOKENS=0", "from 1 to"),
         ("SIMHASH_MIN_TOKEN=9", "did you mean SIMHASH_MIN_TOKENS?"),
         ("SIMHASH_MIN_TOKENS", "give NAME=VALUE"),
     ],

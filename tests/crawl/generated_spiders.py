@@ -49,7 +49,6 @@ def page(name: str, text: str, more: str = "") -> str:
 
 
 def links(urls: Iterable[str], css_class: str = "d") -> str:
-    """Return links to pages."""
     return "".join(f'<a class="{css_class}" href="{url}">page</a> ' for url in urls)
 
 

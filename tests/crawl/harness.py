@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
+import atexit
 import json
+import multiprocessing
 import os
+import random
+import runpy
+import signal
 import subprocess
 import sys
 import tempfile
+import threading
 from dataclasses import dataclass, field, replace
+from multiprocessing import forkserver
 from pathlib import Path
 from typing import Any
 
-from tests.crawl.forking import Forking
-
 ROOT = Path(__file__).resolve().parents[2]
-_FORKING = Forking("--with-project")
-WITHOUT_PROJECT = Forking()
-"""Forks children in which the project is not imported yet."""
+# Imports take most of the time of a short crawl. A child that is forked does not destroy its objects
+# at its end, so a crash while they are destroyed is not noticed.
+_FORKING = multiprocessing.get_context("forkserver")
+_FORKING.set_forkserver_preload(["tests.crawl.preloaded"])
 ADDONS = {"scrapy_simhash.Addon": 500}
 TIMEOUT_S = 300
 # One page after the other, in the order of the requests.
@@ -109,19 +115,57 @@ def python(*arguments: object, cwd: Path | None = None, code: int = 0, **environ
     return ran
 
 
+def _fork(directory: Path, scenario: Path, outcome: Path, output: Path) -> None:
+    """Run `tests.crawl.run_crawl` in a child; on time-out, kill it and all that it started."""
+    here = Path.cwd()
+    os.chdir(ROOT)  # where it finds what it is to import
+    forkserver.ensure_running()
+    os.chdir(here)
+    given = directory, [str(scenario), str(outcome)], child_environment(), output
+    child = _FORKING.Process(target=_run_crawl, args=given)
+    child.start()
+    child.join(TIMEOUT_S)
+    if child.exitcode is None:
+        os.killpg(child.pid, signal.SIGKILL)
+        raise subprocess.TimeoutExpired("tests.crawl.run_crawl", TIMEOUT_S)
+    assert child.exitcode == 0, output.read_text(encoding="utf-8", errors="replace")[-5000:]
+
+
+def _run_crawl(
+    directory: Path, arguments: list[str], environment: dict[str, str], output: Path
+) -> None:
+    os.setsid()
+    descriptor = os.open(output, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    os.dup2(descriptor, 1)
+    os.dup2(descriptor, 2)
+    os.close(descriptor)
+    os.chdir(directory)
+    os.environ.clear()
+    os.environ.update(environment)
+    random.seed()
+    # As ``python -m`` in that directory.
+    sys.path.insert(0, str(directory))
+    sys.argv = ["tests.crawl.run_crawl", *arguments]
+    try:
+        runpy.run_module("tests.crawl.run_crawl", run_name="__main__", alter_sys=True)
+    finally:
+        threading._shutdown()
+        atexit._run_exitfuncs()
+
+
 def run_all(
     directory: Path,
     *groups: Crawl | list[Crawl],
     process: str = "AsyncCrawlerProcess",
     process_settings: dict[str, Any] | None = None,
     setup: str | None = None,
-    forking: Forking = _FORKING,
+    forked: bool = True,
 ) -> tuple[list[Result], list[str]]:
     """Run groups of crawls in one child, one after the other; the crawls of a list at once.
 
     Indexes lie in `directory` (SIMHASH_DIR) unless a crawl says otherwise, and the plugin is on.
     `setup` is a function that the child calls first. Returns the results, and which of the project's
-    heavier dependencies are imported: with the process that forks by default, all.
+    heavier dependencies are imported: in a child that is forked, all.
     """
     directory.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=directory, prefix="run-") as exchange:
@@ -143,23 +187,15 @@ def run_all(
             ),
             encoding="utf-8",
         )
-        output = Path(exchange, "output.txt")
-        code = forking.run(
-            "tests.crawl.run_crawl",
-            str(scenario),
-            str(outcome),
-            directory=directory,
-            environment=child_environment(),
-            output=output,
-            timeout_s=TIMEOUT_S,
-        )
-        assert code == 0, output.read_text(encoding="utf-8", errors="replace")[-5000:]
+        if forked:
+            _fork(directory, scenario, outcome, Path(exchange, "output.txt"))
+        else:
+            python("-m", "tests.crawl.run_crawl", scenario, outcome, cwd=directory)
         told = json.loads(outcome.read_text(encoding="ascii"))
     return [Result(**crawl) for crawl in told["crawls"]], told["modules"]
 
 
 def run(directory: Path, *groups: Crawl | list[Crawl], **how: Any) -> list[Result]:
-    """Return the results of `run_all`."""
     return run_all(directory, *groups, **how)[0]
 
 

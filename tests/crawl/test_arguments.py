@@ -69,7 +69,6 @@ def arguments_of(spider=None, ignored=()):
 
 
 def hash_of(callback=None, spider=None, ignored=(), **given):
-    """Return the hash of a request that has left the spider."""
     arguments = arguments_of(spider, ignored)
     request = Request(URL, callback, **given)
     arguments.leaves_spider(request)
@@ -231,8 +230,6 @@ def test_ignored_arguments_do_not_count():
 
 
 class Passing:
-    """A request on its way to its callback, and the requests that this makes."""
-
     def __init__(self, **given):
         self.arguments = arguments_of()
         self.request = Request(URL, **given)

@@ -38,7 +38,6 @@ def request(callback=own, path="0", **given):
 
 
 def give(following, state, *requests):
-    """Return which requests of a callback pass."""
     for number, given in enumerate(requests):
         one = given if isinstance(given, Request) else request(given, f"{number}")
         following.given(state, one, "<h1>Blue shoe</h1> external")

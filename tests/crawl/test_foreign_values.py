@@ -30,8 +30,6 @@ Record = dataclasses.make_dataclass("Record", ["name"])
 
 
 class Crawl:
-    """Pages with one text, and the items of their callbacks."""
-
     def __init__(self):
         self.values = ForeignValues(Arguments())
         self.pages = 0

@@ -1,6 +1,5 @@
 """A disk that is full loses no content: pages pass, errors are counted, the crawl ends cleanly."""
 
-import resource
 from collections import Counter
 from itertools import count
 
@@ -12,7 +11,6 @@ from scrapy_simhash.index import open_index
 from tests.crawl.harness import Crawl, crawled, run
 from tests.crawl.pages import page
 from tests.crawl.retry_spiders import COMPONENTS
-from tests.crawl.spiders import PagesSpider
 
 pytest.importorskip("plyvel", reason="the indexes here are in LevelDB")
 
@@ -28,7 +26,6 @@ FAILING = (
     pytest.param("for_a_while", marks=pytest.mark.thorough),
 )
 WRITES_BEFORE = 8
-FILE_LIMIT_BYTES = 200_000
 
 
 def _fail(fails):
@@ -61,18 +58,6 @@ def for_a_while():
     _fail(lambda number: WRITES_BEFORE <= number < 3 * WRITES_BEFORE)
 
 
-class FileLimitSpider(PagesSpider):
-    """Limits the size of all files of its process until the spider is closed."""
-
-    def __init__(self, *args, **kwargs):
-        super().__init__(*args, **kwargs)
-        self.limits = resource.getrlimit(resource.RLIMIT_FSIZE)
-        resource.setrlimit(resource.RLIMIT_FSIZE, (FILE_LIMIT_BYTES, self.limits[1]))
-
-    def closed(self, reason):
-        resource.setrlimit(resource.RLIMIT_FSIZE, self.limits)
-
-
 @pytest.fixture(scope="module")
 def urls(site):
     return [
@@ -83,7 +68,6 @@ def urls(site):
 
 
 def kept(*results):
-    """Return the number of kept pages of each family."""
     return Counter(
         item["url"].split("/")[3] for result in results for item in result.items if "url" in item
     )
@@ -158,23 +142,3 @@ def test_retries_without_an_index(site, tmp_path):
     assert result.stat("dropped") == len(copies)
     assert result.stats["spider_exceptions/count"] == 2
     assert len(result.items) >= 1
-
-
-def test_pages_that_no_file_can_take(site, tmp_path):
-    # Their keys alone are larger than a file may be.
-    urls = {
-        name: [site.put(f"/{name}/{copy}", page(name, copy=copy or None)) for copy in range(COPIES)]
-        for name in ("mill", "tram", "bees")
-    }
-    large = [
-        {"url": url, "meta": {"simhash_key": url + "x" * FILE_LIMIT_BYTES}} for url in urls["tram"]
-    ]
-    crawl = Crawl(
-        [*urls["mill"], *large, *urls["bees"]], SETTINGS, spider=f"{__name__}.FileLimitSpider"
-    )
-    [result] = run(tmp_path, crawl)
-    assert_ended_well(result)
-    # Copies of what was written are dropped, before and after; those of what could not be are not.
-    assert kept(result) == {"mill": 1, "tram": COPIES, "bees": 1}
-    assert result.stat("errors/index") == COPIES
-    assert checked_size(tmp_path / "simhash" / "spiders" / "pages") == 2

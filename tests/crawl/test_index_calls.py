@@ -60,8 +60,6 @@ class FakeIndex:
 
 
 class Errors:
-    """Stands for the ErrorLog of a crawl."""
-
     def __init__(self):
         self.counted, self.warnings = [], []
 

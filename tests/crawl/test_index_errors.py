@@ -29,7 +29,6 @@ def made(urls, module_path):
 
 @pytest.fixture
 def index(made, tmp_path):
-    """A copy of an index with one page."""
     shutil.copytree(made, tmp_path / "simhash")
     return tmp_path / "simhash" / "spiders" / "pages"
 

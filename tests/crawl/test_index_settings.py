@@ -38,11 +38,3 @@ def test_an_index_stays_in_its_database_where_none_is_asked_for(urls, tmp_path):
     assert [first.finish_reason, second.finish_reason] == ["finished"] * 2
     assert second.event("/mill")["verdict"]["kind"] == "unchanged"
     assert manifest(tmp_path)["database"] == "rocksdb"
-
-
-def test_more_expected_pages_choose_longer_prefixes(urls, tmp_path):
-    settings = {"SIMHASH_PRESET": "classic", "SIMHASH_EXPECTED_PAGES": 4_000_000_000}
-    [result] = run(tmp_path, crawl(urls, **settings))
-    assert result.finish_reason == "finished"
-    plan = manifest(tmp_path)["plan"]
-    assert plan["chosen"] > 1

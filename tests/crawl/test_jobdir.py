@@ -109,7 +109,6 @@ def run_on(directory, start, *pauses, **settings):
 
 
 def verdicts(results):
-    """Return the verdicts on all pages, in the order of the crawl."""
     found = []
     for result in results:
         for event in result.events:

@@ -13,7 +13,6 @@ THOROUGH_SEEDS = 70
 
 
 def compared(first, count, *shapes):
-    """Return the results of `tests.crawl.generated`."""
     done = python("-m", "tests.crawl.generated", first, count, *shapes)
     return [json.loads(line) for line in done.stdout.splitlines()]
 

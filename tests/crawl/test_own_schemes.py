@@ -15,7 +15,6 @@ CHANGES = {"preset": "classic", "parts": list(OWN.parts), "top": 30}
 
 
 def schemes(directory):
-    """The schemes of all indexes, by their manifests."""
     paths = (directory / "simhash").glob("*/*/manifest.json")
     return {path.parts[-3]: json.loads(path.read_text("utf-8"))["scheme"] for path in paths}
 

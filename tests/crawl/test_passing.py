@@ -12,8 +12,6 @@ from tests.crawl.spiders import PagesSpider
 
 
 class FilesSpider(PagesSpider):
-    """Yields items with files to download."""
-
     def __init__(self, *args, files, **kwargs):
         super().__init__(*args, **kwargs)
         self.files = files

@@ -42,13 +42,11 @@ def settings(url, name, **changes):
 
 @pytest.fixture
 def name(request, tmp_path):
-    """Return the name of an index that no other test uses."""
     return f"{request.node.name} {tmp_path.name}"
 
 
 @pytest.fixture
 def own_server(tmp_path):
-    """Run a server that the test may stop."""
     server = RedisServer(tmp_path / "redis")
     yield server
     server.stop()

@@ -21,8 +21,6 @@ CALLS = "SIMHASH_TEST_CALLS"
 
 
 class CookieHandler(Handler):
-    """Serves cookies as parts of paths."""
-
     def _respond(self):
         cookie = self.headers.get("Cookie")
         self.path += f" {cookie}" if cookie else ""

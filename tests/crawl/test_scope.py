@@ -76,23 +76,6 @@ def test_a_key_that_was_given_stays_as_it_is_where_nothing_depends_on_the_host()
         assert identity(scope).key(request) == "my key http://a/"
 
 
-def test_keys_tell_methods_and_bodies_apart():
-    requests = [
-        Request("http://a/x#y"),
-        Request("http://a/x", method="POST"),
-        Request("http://a/x", method="POST", body=b"q=1"),
-        Request("http://a/x", body=b"q=1"),
-    ]
-    for scope in SCOPES:
-        keys = [identity(scope).key(request) for request in requests]
-        assert keys == [
-            "http://a/x",
-            "POST http://a/x ab",
-            "POST http://a/x 713d31ab",
-            "GET http://a/x 713d31ab",
-        ]
-
-
 @pytest.fixture(scope="module")
 def results(site, module_path):
     for number, host in enumerate((NEWS, WWW, MIRROR)):

@@ -86,7 +86,6 @@ def put_pages(site, *, last, directory=None, barrier=None):
 
 
 def stored(site, directory, bodies):
-    """Return the paths of the pages in the index, after a check of it."""
     index = directory / "simhash" / "spiders" / "end"
     assert index_command(["index", "check", "--index", str(index)]) == 0
     scheme = replace(Scheme.preset("wide"), extractor=OBEDIENT)
@@ -114,7 +113,6 @@ class RunningCrawl:
         return (self.directory / "log").read_text(encoding="utf-8")
 
     def send(self, number):
-        """Send a signal to the crawl and its workers."""
         os.killpg(self.process.pid, number)
 
     def workers(self):

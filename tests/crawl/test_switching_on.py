@@ -4,7 +4,6 @@ import pytest
 
 from tests.crawl.harness import (
     ADDONS,
-    WITHOUT_PROJECT,
     Crawl,
     child_environment,
     python,
@@ -101,7 +100,7 @@ def test_custom_settings_of_a_spider_win(enabled, module_path):
 
 def test_the_plugin_off_imports_opens_and_makes_nothing(urls, tmp_path):
     crawls = [Crawl(urls, settings) for settings in OFF.values()]
-    results, modules = run_all(tmp_path, *crawls, forking=WITHOUT_PROJECT)
+    results, modules = run_all(tmp_path, *crawls, forked=False)
     assert modules == []
     assert list(tmp_path.iterdir()) == []
     for result in results:

@@ -44,7 +44,6 @@ class Project:
         (package / "spider.py").write_text(spider.replace("https://", "http://"))
 
     def scrapy(self, *arguments):
-        """Run a command of Scrapy in the project."""
         path = f"{child_environment()['PYTHONPATH']}{os.pathsep}{self.directory}"
         environment = {"PYTHONPATH": path, "http_proxy": self.proxy.url("")}
         environment |= {"no_proxy": "", "NO_PROXY": ""}

@@ -19,8 +19,6 @@ URL = "https://x.test/"
 
 
 class World:
-    """A crawl that has nothing to do, and a clock."""
-
     def __init__(self, monkeypatch):
         self.called = []
         self.timers = []

@@ -2,8 +2,6 @@
 
 import io
 import json
-import shutil
-import subprocess
 import sys
 from pathlib import Path
 from urllib.request import urlopen
@@ -53,7 +51,6 @@ def items(server, tmp_path_factory):
 
 
 def records_of(urls, folder):
-    """Write the pages to a WARC file."""
     with (folder / "site.warc").open("wb") as file:
         for url in urls:
             with urlopen(url, timeout=DEADLINE_S) as page:
@@ -61,29 +58,9 @@ def records_of(urls, folder):
     return "site.warc"
 
 
-def wget(urls, folder):
-    """Let wget write the pages to a WARC file."""
-    (folder / "urls").write_text("\n".join(urls))
-    subprocess.run(
-        ["wget", "--quiet", "--warc-file=site", "--input-file=urls", "--output-document=/dev/null"],
-        cwd=folder,
-        timeout=DEADLINE_S,
-    )
-    return "site.warc.gz"
-
-
-@pytest.mark.parametrize(
-    ("write", "workers"),
-    [
-        (records_of, 1),
-        (records_of, 2),
-        pytest.param(
-            wget, 1, marks=pytest.mark.skipif(not shutil.which("wget"), reason="there is no wget")
-        ),
-    ],
-)
-def test_the_verdicts_of_the_crawl(server, items, tmp_path, write, workers):
-    name = write([item["url"] for item in items], tmp_path)
+@pytest.mark.parametrize("workers", [1, 2])
+def test_the_verdicts_of_the_crawl(server, items, tmp_path, workers):
+    name = records_of([item["url"] for item in items], tmp_path)
     summary = run(tmp_path, name, out="out.warc.gz", workers=workers)
     by_crawl = {
         item["url"]: tuple(item.get(name) for name in TOLD) for item in items if "kind" in item
@@ -108,4 +85,3 @@ def test_the_verdicts_of_the_crawl(server, items, tmp_path, write, workers):
     assert types.count("response") + types.count("resource") == summary.kept
     assert summary.kept == summary.records - kinds.count("near-duplicate")
     assert summary.similar == [told[4] is not None for told in found.values()].count(True)
-    assert write is not wget or {"warcinfo", "request"} <= set(types)

@@ -25,7 +25,6 @@ def run(*arguments, **options):
 
 
 def feed(name, values=RECORDS):
-    """Return a feed as Scrapy exports it."""
     from scrapy import exporters
 
     out = io.BytesIO()

@@ -30,7 +30,6 @@ def folder(tmp_path):
 
 @pytest.fixture
 def index(tmp_path):
-    """Return the directory of an index that holds the records of October."""
     (tmp_path / "october").mkdir()
     (tmp_path / "october" / "in.jsonl").write_bytes(json_lines(OCTOBER))
     run(tmp_path / "october", "in.jsonl", index=tmp_path / "index")
@@ -84,20 +83,6 @@ def test_what_is_new_is_what_a_run_over_both_keeps(folder):
         "out",
         "verdicts",
     ]
-
-
-def test_verdicts_say_which_are_known(folder):
-    run(folder, "in.jsonl", against=[folder / "known.jsonl"])
-    october = {record["url"] for record in OCTOBER}
-    verdicts = read_lines(folder / "verdicts")
-    assert {verdict["known"] for verdict in verdicts} == {False, True}
-    for verdict in verdicts:
-        if verdict["known"]:
-            assert verdict["kind"] in ("near-duplicate", "unchanged")
-            assert (verdict["representative"] or verdict["key"]) in october
-            assert verdict["dropped"]
-        else:
-            assert verdict["representative"] not in october
 
 
 def test_an_index_gives_the_same_verdicts_and_stays_as_it_is(folder, index):

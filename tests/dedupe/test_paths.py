@@ -21,7 +21,6 @@ def feed(tmp_path):
 
 @pytest.fixture
 def site(tmp_path):
-    """Return a folder of pages with a subfolder."""
     (tmp_path / "site" / "sub").mkdir(parents=True)
     for name in ("a.html", "sub/b.html"):
         (tmp_path / "site" / name).write_text(f"<article>{text(len(name))}</article>")

@@ -39,7 +39,6 @@ def lines():
 
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory, lines):
-    """Return the results of a run that is not interrupted."""
     folder = tmp_path_factory.mktemp("whole")
     (folder / "in.jsonl").write_bytes(lines)
     run(folder, "in.jsonl", index=folder / "index")

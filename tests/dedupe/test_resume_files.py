@@ -59,7 +59,6 @@ def feed(tmp_path):
 
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory):
-    """Return output and verdicts of a run that is not interrupted."""
     folder = tmp_path_factory.mktemp("whole")
     (folder / "in.jsonl").write_bytes(FEED)
     run(folder, "in.jsonl")
@@ -132,7 +131,6 @@ def test_the_damage_of_an_input_is_remembered(tmp_path, killed, phase, out):
 
 @pytest.fixture
 def site(tmp_path):
-    """Return a folder with pages in subfolders, and files that are not pages."""
     folder = tmp_path / "site"
     for number in range(COUNT):
         inside = folder / str(number % 3) / "deep"

@@ -29,7 +29,6 @@ def server():
 
 @pytest.fixture(scope="module", params=MODES)
 def matrix(request, server, tmp_path_factory):
-    """Return the content of a crawl that is not killed, and the outcomes of killed ones."""
     directory, settings = tmp_path_factory.mktemp("killed"), MODES[request.param]
     whole = Crawls(server, directory / "whole", settings).whole()
     crawls = [Crawls(server, directory / f"{kill}", settings) for kill in range(KILLS)]

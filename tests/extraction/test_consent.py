@@ -14,7 +14,6 @@ PAGE = "<h1>Boats</h1><p>one</p>{}<p>three</p>"
 
 
 def found(html: str) -> list[str]:
-    """Return the texts of the consent elements of a page."""
     elements = Page(prepared(PAGE.format(html)), Selectors()).elements
     return [element.text_content() for element in consent_elements(elements)]
 

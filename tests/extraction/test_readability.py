@@ -38,7 +38,6 @@ class WithoutChoices(Document):
 
 
 def stock(html: str) -> str:
-    """Return the text of the package's own summary."""
     return extract(WithoutChoices(html).summary(html_partial=True), "text").text
 
 

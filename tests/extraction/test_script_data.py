@@ -31,7 +31,6 @@ def escaped(value: object) -> str:
 
 
 def pushed(text: str) -> str:
-    """Return an element with a text, as servers push it to a page."""
     element = ["$", "div", None, {"className": "a b", "children": [["$", "p", None, text]]}]
     return json.dumps(f"7:{json.dumps(element)}\n")
 

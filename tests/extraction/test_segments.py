@@ -16,7 +16,6 @@ NAVIGATION = [Line(f"Link {number}", 2, 6) for number in range(12)]
 
 
 def line(words: int, name: str = "text", *, link: bool = False, **marks: bool) -> Line:
-    """Return a line of `words` words."""
     text = " ".join([name] * words)
     return Line(text, words, len(text) if link else 0, **marks)
 

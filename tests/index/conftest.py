@@ -36,7 +36,6 @@ def backend(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Backend 
 
 @pytest.fixture(params=DATABASE_KINDS)
 def kind(request: pytest.FixtureRequest) -> str:
-    """A kind of database."""
     return request.param
 
 

@@ -53,7 +53,6 @@ def _files(directory: str) -> dict[str, tuple[int, int]] | None:
 
 
 def state_of(rows: Mapping[bytes, bytes]) -> records.State:
-    """The state row."""
     return records.decode_state(rows[records.STATE_KEY])
 
 

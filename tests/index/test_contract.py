@@ -7,22 +7,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from scrapy_simhash.errors import SchemeError
-from scrapy_simhash.index import Match, NearDuplicate
+from scrapy_simhash.index import NearDuplicate
 
 from .backends import BITS, FAR, K, flip, found, seen
 
 A, B, C, D = FAR
-
-
-def test_a_first_page_is_new_and_pending_until_confirmed(index):
-    observation = index.observe("a", A)
-    assert seen(observation) == ("new", None, None)
-    assert (observation.key, observation.fingerprint) == ("a", A)
-    assert len(index) == 0
-    assert index.query(A) == [Match("a", A, 0)]
-    index.confirm(observation)
-    assert len(index) == 1
-    assert index.query(A) == [Match("a", A, 0)]
 
 
 @pytest.mark.parametrize("confirmed", [True, False])
@@ -36,13 +25,6 @@ def test_exactly_the_pages_within_k_are_found(index, confirmed):
             assert found(index.query(flip(B, *bits))) == expected
 
 
-@pytest.mark.parametrize("bits", [(0, 1, 2, 3), (0, 5, 10, 15), (12, 13, 14, 15), (3, 4, 7, 8)])
-def test_a_page_at_distance_k_is_a_near_duplicate_and_one_bit_more_is_new(index, bits):
-    index.confirm(index.observe("a", C))
-    assert seen(index.observe("at-k", flip(C, *bits[:K]))) == ("near-duplicate", "a", K)
-    assert seen(index.observe("beyond-k", flip(C, *bits))) == ("new", None, None)
-
-
 @pytest.mark.parametrize("confirm", [(), ("far", "near"), ("near",), ("near", "far")])
 def test_the_nearest_representative_wins(index, confirm):
     index.observe("far", flip(A, 0, 1))
@@ -54,18 +36,6 @@ def test_the_nearest_representative_wins(index, confirm):
         ("near", flip(A, 10, 11), 1),
         ("far", flip(A, 0, 1), 3),
     ]
-
-
-@pytest.mark.parametrize("keys", [("z", "a"), ("a", "z")])
-@pytest.mark.parametrize("confirm_order", [(0, 1), (1, 0), (1,), (0,), ()])
-def test_ties_go_to_the_page_observed_first(index, keys, confirm_order):
-    older, younger = keys
-    index.observe(older, flip(A, 0, 1))
-    index.observe(younger, flip(A, 8, 9))
-    for position in confirm_order:
-        index.confirm(keys[position])
-    assert seen(index.observe("page", A)) == ("near-duplicate", older, 2)
-    assert [match.key for match in index.query(A)] == [older, younger]
 
 
 def test_near_duplicates_are_logged_and_not_stored(index):
@@ -88,19 +58,6 @@ def test_near_duplicates_are_logged_and_not_stored(index):
         (line.key, line.representative, line.distance, line.fingerprint, line.sequence)
         for line in logged
     ] == [(o.key, "a", o.distance, o.fingerprint, o.sequence) for o in observations]
-
-
-@pytest.mark.parametrize("by", ["key", "observation"])
-def test_a_discarded_page_does_not_stand_in_the_way_of_its_copy(index, by):
-    observation = index.observe("a", A)
-    assert index.observe("copy", flip(A, 0)).kind == "near-duplicate"
-    index.discard(observation if by == "observation" else "a")
-    assert index.query(A) == []
-    copy = index.observe("copy", flip(A, 0))
-    assert copy.kind == "new"
-    index.confirm(copy if by == "observation" else "copy")
-    assert seen(index.observe("a", A)) == ("near-duplicate", "copy", 1)
-    assert len(index) == 1
 
 
 def test_settling_what_is_not_pending_does_nothing(index):
@@ -198,33 +155,6 @@ def test_two_observations_of_a_key_in_flight_do_not_disturb_each_other(
         (fingerprint,) = stored
         assert (fingerprint ^ current).bit_count() <= K
         assert index.observe("a", current).kind == "unchanged"
-
-
-def test_confirming_a_key_confirms_all_its_pending_observations(index):
-    index.observe("a", A)
-    index.observe("a", B)
-    index.confirm("a")
-    assert found(index.query(B)) == [("a", B, 0)]
-    assert index.query(A) == []
-    index.observe("a", C)
-    index.observe("a", D)
-    index.discard("a")
-    assert index.query(C) == index.query(D) == []
-    assert found(index.query(B)) == [("a", B, 0)]
-
-
-def test_chains_of_near_duplicates_do_not_drift(index):
-    representatives = {}
-    for step in range(BITS + 1):
-        fingerprint = (1 << step) - 1  # one bit from the page before
-        observation = index.observe(f"page {step}", fingerprint)
-        if observation.kind == "new":
-            index.confirm(observation)
-            representatives[observation.key] = fingerprint
-        else:
-            stored = representatives[observation.representative]
-            assert observation.distance == (stored ^ fingerprint).bit_count() <= K
-    assert list(representatives.values()) == [(1 << step) - 1 for step in (0, 4, 8, 12, 16)]
 
 
 @settings(

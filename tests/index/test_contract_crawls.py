@@ -16,7 +16,6 @@ from .backends import (
     DATABASE_KINDS,
     FAR,
     KINDS,
-    K,
     MemoryBackend,
     flip,
     found,
@@ -28,7 +27,6 @@ A, B, C, D = FAR
 
 
 def crawl(index, pages):
-    """Observe and confirm pages; their kinds."""
     kinds = []
     for key, fingerprint in pages:
         observation = index.observe(key, fingerprint)
@@ -77,15 +75,6 @@ def test_the_near_duplicate_log_of_a_closed_index_says_so_and_does_not_hold_it(t
         list(log)
 
 
-def test_pages_of_earlier_crawls_are_no_grounds_to_call_a_page_a_near_duplicate(backend):
-    with backend.open() as index:
-        crawl(index, [("a", A), ("b", B)])
-    with backend.open() as index:
-        assert seen(index.observe("copy", flip(A, 0))) == ("new", None, None)
-        assert seen(index.observe("b", flip(B, 0))) == ("unchanged", None, 1)
-        assert index.observe("copy of b", B).representative == "b"
-
-
 def test_incremental_pages_of_earlier_crawls_count(backend):
     with backend.open() as index:
         crawl(index, [("a", A), ("b", B)])
@@ -95,20 +84,6 @@ def test_incremental_pages_of_earlier_crawls_count(backend):
         assert seen(index.observe("a", A)) == ("unchanged", None, 0)
         assert seen(index.observe("b", C)) == ("changed", None, 16)
         assert index.observe("d", D).kind == "new"
-
-
-def test_unchanged_pages_count_in_this_crawl_while_pending_and_from_confirm_on(backend):
-    with backend.open() as index:
-        crawl(index, [("a", A)])
-    with backend.open() as index:
-        index.observe("a", A)
-        assert index.observe("copy", A).kind == "near-duplicate"
-        index.discard("a")
-        again = index.observe("copy", A)
-        assert again.kind == "new"
-        index.discard(again)
-        crawl(index, [("a", A)])
-        assert index.observe("copy", A).representative == "a"
 
 
 def test_a_new_page_takes_the_place_of_unmet_entries_within_k(backend):
@@ -129,36 +104,6 @@ def test_a_new_page_takes_the_place_of_unmet_entries_within_k(backend):
         assert found(index.query(A)) == [("page", A, 0)]
         assert [match.key for match in index.query(flip(A, 8, 9, 10))] == ["beyond", "page"]
         assert len(index) == 2
-
-
-def test_entries_met_in_this_crawl_do_not_yield_nor_do_any_when_incremental(backend):
-    with backend.open(max_distance=0) as index:
-        crawl(index, [("a", A), ("b", flip(A, 0, 1, 2))])
-    with backend.open(max_distance=0) as index:
-        crawl(index, [("b", flip(A, 0, 1, 2))])
-        with backend.open(max_distance=K, incremental=True) as incremental:
-            crawl(incremental, [("a", A)])
-        assert len(index) == 2
-
-
-def test_an_entry_whose_page_is_in_flight_does_not_yield(backend):
-    with backend.open() as index:
-        crawl(index, [("a", A)])
-    with backend.open() as index:
-        changed = index.observe("a", B)
-        assert crawl(index, [("copy of old", A)]) == ["new"]
-        index.discard(changed)
-        assert found(index.query(A)) == [("a", A, 0), ("copy of old", A, 0)]
-
-
-def test_ties_go_to_the_older_entry_whichever_this_crawl_met_first(backend):
-    pages = [("a", flip(A, 0, 1)), ("b", flip(A, 8, 9))]
-    with backend.open() as index:
-        crawl(index, pages)
-    with backend.open() as index:
-        assert crawl(index, reversed(pages)) == ["unchanged"] * 2
-        assert seen(index.observe("page", A)) == ("near-duplicate", "a", 2)
-        assert [match.key for match in index.query(A)] == ["a", "b"]
 
 
 @pytest.mark.parametrize("seed", range(8))

@@ -56,7 +56,6 @@ def pristine(all_pristine, kind, tmp_path_factory):
 
 @pytest.fixture
 def copy(pristine, tmp_path):
-    """A copy of it, to be damaged."""
     return shutil.copytree(pristine, tmp_path / "index")
 
 

@@ -14,7 +14,6 @@ ONE, TWO = Evidence(request=b"1" * 8), Evidence(request=b"2" * 8)
 
 
 def store(index, key, evidence, distance=0, **how):
-    """Store a page, even if it is a copy."""
     observation = index.observe(key, flip(A, *range(distance)), evidence)
     if observation.representative is not None:
         index.accept(observation)

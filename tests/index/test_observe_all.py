@@ -1,6 +1,7 @@
 """Pages that are observed and confirmed together: all is as if they came one by one."""
 
 import random
+from functools import partial
 
 import pytest
 
@@ -17,55 +18,76 @@ def pages_of(*pages):
     return [PageToObserve(*page) for page in pages]
 
 
-def random_batches(rng):
+def same_site(one, other):
+    return int(one[-1]) % 2 == int(other[-1]) % 2
+
+
+def random_batches(rng, sites):
     """Batches of pages: new ones, near ones, and some with a key that was there before."""
     centres = [rng.getrandbits(BITS) for _ in range(6)]
-    for _ in range(6):
+    for _ in range(4):
         batch = []
         for _ in range(rng.randrange(9)):
             fingerprint = rng.choice(centres)
             for bit in rng.sample(range(BITS), rng.randrange(5)):
                 fingerprint ^= 1 << bit
-            batch.append(PageToObserve(f"page {rng.randrange(25)}", fingerprint))
+            key = f"page {rng.randrange(25)}"
+            scope = None if sites == 1 else partial(same_site, key)
+            batch.append(PageToObserve(key, fingerprint, in_scope=scope))
         yield batch
 
 
-@pytest.mark.parametrize("incremental", [True, False])
+@pytest.mark.parametrize("sites", [1, 2])
 @pytest.mark.parametrize("seed", range(10))
-def test_all_is_as_if_pages_came_one_by_one(backend, seed, incremental):
-    rng = random.Random(seed)
-    with (
-        backend.open(incremental=incremental) as index,
-        MemoryBackend().open(incremental=incremental) as oracle,
-    ):
-        keys = set()
-        for batch in random_batches(rng):
-            keys.update(page.key for page in batch)
-            together = index.observe_all(batch)
-            in_turn = [oracle.observe(page.key, page.fingerprint) for page in batch]
-            for one, expected in zip(together, in_turn, strict=True):
-                assert seen(one) == seen(expected)
-                assert one.provisional == expected.provisional
-                assert one.similar_to == expected.similar_to
-            sequences = [one.sequence for one in together]
-            assert sequences == sorted(set(sequences))
-            is_good = [rng.random() < 0.7 for _ in batch]
-            index.confirm_all([one for one, good in zip(together, is_good, strict=True) if good])
-            for one, expected, good in zip(together, in_turn, is_good, strict=True):
-                if good:
-                    oracle.confirm(expected)
-                else:
+def test_all_is_as_if_pages_came_one_by_one(backend, seed, sites):
+    """In several crawls, of which some are incremental; some pages fail, and some copies take the
+    place of their representatives.
+    """
+    rng, in_memory, keys = random.Random(seed), MemoryBackend(), set()
+    for _ in range(3):
+        options = {"incremental": rng.random() < 0.5}
+        with backend.open(**options) as index, in_memory.open(**options) as oracle:
+            for batch in random_batches(rng, sites):
+                keys.update(page.key for page in batch)
+                together = index.observe_all(batch)
+                in_turn = [
+                    oracle.observe(page.key, page.fingerprint, in_scope=page.in_scope)
+                    for page in batch
+                ]
+                for one, expected in zip(together, in_turn, strict=True):
+                    assert seen(one) == seen(expected)
+                    assert one.provisional == expected.provisional
+                    assert one.similar_to == expected.similar_to
+                sequences = [one.sequence for one in together]
+                assert sequences == sorted(set(sequences))
+                for one, expected in zip(together, in_turn, strict=True):
+                    if one.representative is not None and rng.random() < 0.3:
+                        index.supersede(one)
+                        oracle.supersede(expected)
+                good, failed = set(), []
+                for number, pair in enumerate(zip(together, in_turn, strict=True)):
+                    if rng.random() < 0.7:
+                        good.add(number)
+                        oracle.confirm(pair[1])
+                    else:
+                        failed.append(pair)
+                index.confirm_all([one for number, one in enumerate(together) if number in good])
+                for one, expected in failed:
                     index.discard(one)
                     oracle.discard(expected)
-        assert len(index) == len(oracle)
-        for key in keys:
-            one, expected = index.entry(key), oracle.entry(key)
-            assert (one and one.fingerprint) == (expected and expected.fingerprint)
-        logs = [
-            [(line.key, line.representative, line.distance) for line in opened.near_duplicates()]
-            for opened in (index, oracle)
-        ]
-        assert logs[0] == logs[1]
+            assert len(index) == len(oracle)
+            entries = [[opened.entry(key) for key in sorted(keys)] for opened in (index, oracle)]
+            assert [one and one.fingerprint for one in entries[0]] == [
+                one and one.fingerprint for one in entries[1]
+            ]
+            logs = [
+                [
+                    (line.key, line.representative, line.distance)
+                    for line in opened.near_duplicates()
+                ]
+                for opened in (index, oracle)
+            ]
+            assert logs[0] == logs[1]
 
 
 @pytest.mark.parametrize("wrong", [("", C), ("c", 1 << BITS), ("c", -1)])

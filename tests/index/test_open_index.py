@@ -39,7 +39,6 @@ def url(directory, kind):
 
 @pytest.fixture
 def other_kind(kind):
-    """Another kind of database."""
     (other,) = set(PACKAGES) - {kind}
     if other not in INSTALLED_KINDS:
         pytest.skip(f"no index in {other}: the package {PACKAGES[other]} is not installed")
@@ -48,7 +47,6 @@ def other_kind(kind):
 
 @pytest.fixture
 def made(url, directory):
-    """An index with one page, closed."""
     with open_index(url, SCHEME, max_distance=K, plan=PLAN) as index:
         index.confirm(index.observe("a", 7))
     return directory

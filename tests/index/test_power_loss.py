@@ -44,8 +44,6 @@ def lose_power(directory, kind, synced, rng):
 
 
 class Writer:
-    """A writer that died, and what it had said."""
-
     def __init__(self, said, on_disk):
         self.done, self.synced_pages, self.synced = [], 0, dict(on_disk)
         for line in said:

@@ -1,12 +1,10 @@
 """Which entries count: those in scope (`in_scope`), and those met since a crawl that goes on began."""
 
-from contextlib import ExitStack
-
 import pytest
 
 from scrapy_simhash.index import open_index
 
-from .backends import FAR, MemoryBackend, flip, found, seen
+from .backends import FAR, MemoryBackend, found, seen
 from .redis_servers import RedisBackend
 
 A, B, C, D = FAR
@@ -39,35 +37,6 @@ def test_pages_out_of_scope_are_no_representatives(index, confirmed):
     assert seen(index.observe("z/1", A)) == ("near-duplicate", "x/1", 0)
     # Queries know no scope.
     assert found(index.query(A)) == [("x/1", A, 0), ("y/1", A, 0)]
-
-
-def test_the_nearest_in_scope_is_the_representative_then_the_oldest(index):
-    pages = {"x/0": A, "y/3": flip(A, 0, 1, 2), "y/2": flip(A, 3, 4), "y/2b": flip(A, 8, 9)}
-    for key, fingerprint in pages.items():
-        # Each alone: some are within k of each other.
-        index.confirm(index.observe(key, fingerprint, in_scope=lambda _: False))
-    assert len(index) == len(pages)
-    assert seen(observe(index, "y/1", A)) == ("near-duplicate", "y/2", 2)
-    assert seen(observe(index, "x/1", flip(A, 0, 1, 2))) == ("near-duplicate", "x/0", 3)
-    assert observe(index, "x/2", flip(A, 0, 1, 2, 3)).kind == "new"
-
-
-def test_what_was_seen_under_the_same_key_counts_whatever_the_scope(index):
-    nowhere = {"in_scope": lambda _: False}
-    index.confirm(index.observe("x/1", A, **nowhere))
-    assert seen(index.observe("x/1", flip(A, 0), **nowhere)) == ("unchanged", None, 1)
-    assert seen(index.observe("x/1", B, **nowhere)) == ("changed", None, 8)
-
-
-@pytest.mark.parametrize("handles", [1, 2])
-def test_a_new_page_takes_the_place_of_unmet_entries_in_scope_alone(backend, handles):
-    with backend.open(max_distance=0) as index:
-        crawl(index, ("x/old", A), ("y/old", flip(A, 1)), ("x/older", flip(A, 2)))
-    with ExitStack() as stack:
-        index, *_ = [stack.enter_context(backend.open()) for _ in range(handles)]
-        assert crawl(index, ("x/new", A)) == ["new"]
-        assert found(index.query(A)) == [("x/new", A, 0), ("y/old", flip(A, 1), 1)]
-        assert crawl(index, ("y/old", flip(A, 1)), ("x/old", A)) == ["unchanged", "near-duplicate"]
 
 
 def go_on(backend, began, *, incremental=False):

@@ -117,7 +117,6 @@ def test_an_entry_that_was_written_when_an_error_came_is_found_and_counted(datab
 
 @pytest.fixture
 def in_files(tmp_path):
-    """A database with a folder for tables, and 40 pages."""
     database = Recording(path=tmp_path)
     with small_tables():
         store = made(database)

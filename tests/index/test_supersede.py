@@ -1,15 +1,11 @@
-"""A near-duplicate that takes the place of its representative, over every back end; and what else
-is said of near-duplicates: whether they are provisional, and whether they are weak.
-"""
-
-from contextlib import ExitStack
+"""A near-duplicate that takes the place of its representative, over every back end."""
 
 import pytest
 
 from scrapy_simhash.errors import StorageError
 from scrapy_simhash.index.store import Store
 
-from .backends import FAR, DatabaseBackend, K, checked_entries, flip, found, seen
+from .backends import FAR, DatabaseBackend, checked_entries, flip, found, seen
 
 A, B, C, D = FAR
 NEAR = flip(A, 0)
@@ -20,7 +16,6 @@ def log_of(index):
 
 
 def superseding(index, key="page", fingerprint=NEAR):
-    """A near-duplicate that is to take the place of its representative."""
     observation = index.observe(key, fingerprint)
     assert observation.kind == "near-duplicate"
     index.supersede(observation)
@@ -29,7 +24,6 @@ def superseding(index, key="page", fingerprint=NEAR):
 
 @pytest.fixture
 def stored(index):
-    """An index that holds one page."""
     index.confirm(index.observe("old", A))
     return index
 
@@ -64,15 +58,6 @@ def test_a_page_that_fails_leaves_the_representative_where_it_is(stored, by):
     assert log_of(stored) == [("page", "old", 1)]
 
 
-def test_a_representative_with_other_content_by_now_stays(stored):
-    page = superseding(stored)
-    stored.confirm(stored.observe("old", B))
-    stored.confirm(page)
-    assert found(stored.query(B)) == [("old", B, 0)]
-    assert found(stored.query(A)) == [("page", NEAR, 1)]
-    assert log_of(stored) == [("page", "old", 1)]
-
-
 @pytest.mark.parametrize("confirmed", [True, False])
 def test_a_representative_that_was_not_settled_yet_stays_if_it_goes_well(index, confirmed):
     old = index.observe("old", A)
@@ -81,27 +66,6 @@ def test_a_representative_that_was_not_settled_yet_stays_if_it_goes_well(index, 
     assert found(index.query(A)) == [("old", A, 0), ("page", NEAR, 1)]
     (index.confirm if confirmed else index.discard)(old)
     assert [match.key for match in index.query(A)] == ["old", "page"][not confirmed :]
-
-
-@pytest.mark.parametrize("in_flight", [False, True])
-@pytest.mark.parametrize("handles", [1, 2])
-def test_entries_of_earlier_crawls_stay_where_they_are(backend, handles, in_flight):
-    with backend.open(max_distance=0) as index:
-        for key, fingerprint in (("page", flip(A, 8)), ("unmet", flip(A, 9)), ("old", NEAR)):
-            index.confirm(index.observe(key, fingerprint))
-    with ExitStack() as stack:
-        index, *_ = [stack.enter_context(backend.open()) for _ in range(handles)]
-        # Its own entry and the one that this crawl did not meet are beyond k of the first page.
-        index.confirm(index.observe("old", flip(A, 0, 1, 2)))
-        page = superseding(index, "page", A)
-        number = index.entry("page").number
-        if in_flight:
-            index.observe("old", B)
-        index.confirm(page)
-        expected = [("page", A, 0), ("unmet", flip(A, 9), 1), ("old", flip(A, 0, 1, 2), 3)]
-        assert found(index.query(A)) == expected[: 2 + in_flight]
-        # As an unchanged page it has its number and the content of this crawl.
-        assert index.entry("page")[:4] == (number, "page", A, page.sequence)
 
 
 def test_a_write_that_fails_changes_nothing(stored, monkeypatch):
@@ -121,25 +85,3 @@ def test_a_write_that_fails_changes_nothing(stored, monkeypatch):
     assert log_of(stored) == before
     stored.confirm(page)
     assert found(stored.query(A)) == [("page", NEAR, 1)]
-
-
-class TestProvisional:
-    def test_while_nothing_within_k_is_stored(self, index):
-        first = index.observe("first", A)
-        assert not first.provisional
-        assert index.observe("copy", NEAR).provisional
-        assert index.observe("copy", flip(A, *range(K))).provisional
-        index.confirm(first)
-        assert not index.observe("copy", NEAR).provisional
-        assert not index.observe("another", flip(A, *range(K))).provisional
-
-    def test_pages_of_earlier_crawls_stand_for_none_until_they_are_met(self, backend):
-        with backend.open() as index:
-            index.confirm(index.observe("old", A))
-        with backend.open() as index:
-            met = index.observe("old", A)
-            assert index.observe("copy", NEAR).provisional
-            index.confirm(met)
-            assert not index.observe("copy", NEAR).provisional
-        with backend.open(incremental=True) as index:
-            assert not index.observe("copy", NEAR).provisional

@@ -170,7 +170,6 @@ def assert_finds(tables, fingerprints):
 
 @pytest.fixture
 def folder(tmp_path):
-    """The folder of tables of 60 rows."""
     path = tmp_path / "tables"
     with small_tables():
         tables = Tables(PLAN, path, made_for="an index")

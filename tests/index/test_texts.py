@@ -88,7 +88,6 @@ def test_a_damaged_text_is_said_and_repaired(tmp_path, value):
 
 @pytest.fixture
 def made(tmp_path):
-    """Two indexes with the texts of their pages."""
     for name, keys in (("one", ["a", "b"]), ("other", ["b", "c"])):
         url = f"{INSTALLED_KINDS[0]}:{tmp_path / name}"
         with open_index(url, SCHEME, max_distance=K, plan=PLAN) as index:

@@ -34,8 +34,6 @@ A, B, C, OTHER = (
 
 
 class Played:
-    """An index that crawls of one second each have used."""
-
     def __init__(self, where, opened) -> None:
         self.where = where
         self._opened = opened

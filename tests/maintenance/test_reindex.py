@@ -18,7 +18,6 @@ KIND = INSTALLED_KINDS[0]
 
 
 def pages():
-    """Texts, some of them near another."""
     rng = random.Random(7)
     words = [f"word{number}" for number in range(400)]
     for number in range(30):
@@ -81,13 +80,6 @@ def test_pages_without_a_text_are_an_error_or_left_out(tmp_path):
     found = reindex(one, scheme, 3, drop_without_text=True)
     assert found.without_text > 0
     assert not any(key.endswith("7") for key, _ in content(one)[0])
-
-
-def test_without_texts_it_cannot_be(tmp_path):
-    one = crawl(tmp_path / "one", "wide", keep=lambda _: False)
-    with pytest.raises(StorageError, match="SIMHASH_KEEP_TEXT"):
-        reindex(one, PRESETS["classic"].scheme, 3)
-    assert len(content(one)[0]) > 0
 
 
 def test_another_extraction_needs_the_pages(tmp_path):

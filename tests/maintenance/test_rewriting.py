@@ -53,7 +53,6 @@ def crawl(backend, pages):
 
 
 def made(directory, *crawls, kind=INSTALLED_KINDS[0]):
-    """An index on disk after some crawls."""
     backend = make_backend(kind, directory)
     with small_tables():
         for pages in crawls:
@@ -77,7 +76,6 @@ def content(backend):
 
 
 def rewrite(directory):
-    """The same index in a database of the next generation."""
     with rewriting(directory) as (source, store):
         for entry in source.entries():
             store.write(entry._replace(ordinal=-1), None, ())
@@ -305,7 +303,6 @@ OPERATIONS = {
 
 @pytest.fixture(params=OPERATIONS)
 def operation(request, kind, tmp_path):
-    """An operation on an index, beside one that is sound."""
     made(tmp_path / "other", PAGES, kind=kind)
     return OPERATIONS[request.param]
 
@@ -331,20 +328,6 @@ def test_a_damaged_index_is_said_and_stays(operation, index, row):
         assert Manifest.read(index.directory).generation == 0
     else:  # it had nothing to do with that row
         assert rows(index.directory).get(row[0]) in {row[1], None}
-
-
-def test_a_full_disk_leaves_the_old_index(index, monkeypatch):
-    before = content(index)
-    from scrapy_simhash.index.store import Store
-
-    def full(*_):
-        raise StorageError(str(index.directory), "the disk is full")
-
-    with monkeypatch.context() as patch, pytest.raises(StorageError, match="full"):
-        patch.setattr(Store, "write_lines", full)
-        rewrite(index.directory)
-    assert content(index) == before
-    assert {path.name for path in index.directory.iterdir()} == {index.name, "manifest.json"}
 
 
 def test_a_store_that_was_made_anew_meanwhile_is_opened_anew(index, monkeypatch):

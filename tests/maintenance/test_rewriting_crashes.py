@@ -41,8 +41,6 @@ def fill(kind, directory, seed):
 
 
 class Disk:
-    """An index on disk, as `content` wants it."""
-
     name = "disk"
 
     def __init__(self, kind, directory):

@@ -176,7 +176,6 @@ def crawl(near):
 
 
 def hostile_report():
-    """A report all of whose texts are hostile."""
     keys = [
         HOSTILE,
         "javascript:window.taken=true",

@@ -25,7 +25,6 @@ STRICT = Confirmation(0.9, same_name=False)
 
 @pytest.fixture
 def made(tmp_path):
-    """An index with clusters, texts and hosts."""
     rng = random.Random(4)
     directory = tmp_path / "index"
     with open_index(directory, SCHEME, max_distance=K) as index:

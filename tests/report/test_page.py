@@ -11,7 +11,7 @@ from lxml import etree
 from lxml.html import document_fromstring
 
 from scrapy_simhash.crawl.crawl_report import crawl_facts
-from scrapy_simhash.report.page import address, duration, moment, render, share, visible
+from scrapy_simhash.report.page import render
 from tests.report.samples import empty_report, hostile_report, reported, small_report
 
 
@@ -141,31 +141,6 @@ def test_what_was_left_out_is_said():
     report["left_out"] = {"clusters": 0, "shortened": 0, "near_duplicates": 0, "texts": 7}
     assert "the texts of 7 pages are left out" in Read(render(report)).text
     assert "This file is not complete" not in Read(render(small_report())).text
-
-
-def test_how_values_are_written():
-    assert visible("a\u202eb\x00\ud800") == "a\\u202eb\\x00\\ud800"
-    assert len(visible("x" * 10_000)) < 400
-    assert share(1, 3).startswith("33.3")
-    assert share(2999, 3000).startswith("99.9")
-    assert share(1, 10**6).startswith("< 0.1")
-    assert share(0, 0) == "–"
-    assert share(3, 3).startswith("100\N{NO-BREAK SPACE}")
-    assert moment(-1) == moment(1e18) == "–"
-    assert moment(0) == "1970-01-01 00:00"
-    assert moment(86_400) == "1970-01-02 00:00"
-    assert moment(86_399, precise=True) == "1970-01-01 23:59:59"
-    assert duration(0).startswith("0")
-    assert duration(7_200).replace("\N{NO-BREAK SPACE}", " ") == "2 h"
-    assert duration(90_061).replace("\N{NO-BREAK SPACE}", " ") == "1 d 1 h"
-
-
-@pytest.mark.parametrize(
-    "name",
-    ["javascript:alert(1)", "data:text/html,x", "//a.example", "https://a b", "https://", "", 5],
-)
-def test_what_is_no_web_address_is_no_link(name):
-    assert address(name) == ""
 
 
 @pytest.mark.parametrize(

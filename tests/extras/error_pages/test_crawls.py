@@ -18,8 +18,6 @@ SORRY = (
 
 
 class SorrySite(Site):
-    """Answers for missing pages with status 200, or what `missing` says."""
-
     def __init__(self, address):
         super().__init__(address)
         self.missing = Answer(b"", 404, HTML)
@@ -193,8 +191,6 @@ class TestThorough:
 
 
 class BrokenMiddleware:
-    """Fails for requests that come from no spider."""
-
     def process_request(self, request):
         if re.search(r"[a-z]{14}", request.url):
             raise ConnectionError("no such host")

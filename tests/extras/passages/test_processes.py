@@ -22,7 +22,6 @@ BOATS = 1500
 
 @pytest.fixture
 def many(folder):
-    """Very many documents in one file."""
     lines = (
         json.dumps(
             {"id": n, "text": " ".join(f"Boat {n} met boat {m} at {n * m}." for m in range(9))}

@@ -28,7 +28,6 @@ def site():
 
 @pytest.fixture
 def project(folder):
-    """A Scrapy project, and a directory in it that is the working directory."""
     written(folder, "[settings]\ndefault = boats.settings\n", "scrapy.cfg")
     (folder / "boats").mkdir()
     written(folder / "boats", "", "__init__.py")

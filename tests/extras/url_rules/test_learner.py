@@ -69,14 +69,6 @@ def test_many_urls_of_one_page_are_no_evidence():
     assert crawl.spared == []
 
 
-def test_nothing_is_spared_that_was_not_handled():
-    crawl = Crawl(without_sid)
-    crawl.ask(*topics(0, 20, "1a", "2b"))
-    assert crawl.rules.equal(SITE + "/topic?t=500&sid=1a") is None
-    # Its page failed: nothing was handled.
-    assert crawl.rules.equal(SITE + "/topic?t=500&sid=2b") is None
-
-
 def test_where_the_parameter_matters_nothing_is_lost():
     """`ref` says where a reader of news came from, and which part of the catalog is shown."""
 

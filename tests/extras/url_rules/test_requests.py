@@ -22,8 +22,6 @@ DONE = Observation("new", SITE, 0, None, None, 1)
 
 
 class Crawl:
-    """A crawl of which only the requests and the verdicts are played."""
-
     def __init__(self, index=None, mode="apply"):
         self.index = open_index("memory:") if index is None else index
         self.counts = Counter()
@@ -45,7 +43,6 @@ class Crawl:
             part._random.seed(1)
 
     def request(self, path, **arguments):
-        """Return the request that is made; None if it is spared."""
         request = Request(SITE + path, **arguments)
         self.rules.scheduled(request)
         try:

@@ -29,7 +29,6 @@ def month(number):
 
 
 def follow(traps, verdict_of, months):
-    """Return the months that are requested on the way from each month to the next."""
     asked, chain = [], 0
     for number in range(months):
         if traps.spares(month(number), chain):

@@ -1,0 +1,60 @@
+"""What crawls import, and what they do slowly the first time: choose tables, extract a text, read the
+public suffixes. The process that `multiprocessing` forks children from imports this module.
+"""
+
+import gc
+from contextlib import suppress
+from importlib import import_module
+
+# No reactor, and nothing that starts threads.
+IMPORTED = (
+    "scrapy.cmdline",
+    "scrapy.crawler",
+    "scrapy.core.engine",
+    "scrapy.core.downloader.contextfactory",
+    "scrapy.core.downloader.handlers.http11",
+    "scrapy.downloadermiddlewares.cookies",
+    "scrapy.downloadermiddlewares.httpcompression",
+    "scrapy.downloadermiddlewares.retry",
+    "scrapy.extensions.httpcache",
+    "scrapy.extensions.memusage",
+    "scrapy.extensions.remote_control",
+    "scrapy.linkextractors",
+    "scrapy.pipelines",
+    "scrapy.spidermiddlewares.metacopy",
+    "scrapy.squeues",
+    "twisted.internet.asyncioreactor",
+    "twisted.web.client",
+    "aiohttp.web",
+    "OpenSSL",
+    "tldextract",
+    # Most of what the plugin needs; a test checks what a crawl imports itself.
+    "numpy",
+    "rapidfuzz.fuzz",
+    "rjieba",
+    # Of the project, and of what it imports late.
+    "scrapy_simhash.crawl.addon",
+    "scrapy_simhash.crawl.extension",
+    "scrapy_simhash.crawl.middleware",
+    "scrapy_simhash.crawl.pipeline",
+    "scrapy_simhash.crawl.crawl_report",
+    "jieba",
+    "plyvel",
+    "tests.crawl.spiders",
+)
+for name in IMPORTED:
+    with suppress(ImportError):  # not in every Scrapy
+        import_module(name)
+
+from scrapy_simhash import Detector  # noqa: E402 - after what it needs
+from scrapy_simhash.index import IndexSpec  # noqa: E402
+from scrapy_simhash.scheme import DEFAULT_PRESET, preset  # noqa: E402
+from scrapy_simhash.sites import registered_domain  # noqa: E402
+
+default = preset(DEFAULT_PRESET)
+IndexSpec("leveldb", default.scheme, default.max_distance).to_manifest()
+Detector(default.scheme).fingerprint_page(f"<p>{'The ferry waits at the pier. ' * 20}</p>")
+registered_domain("example.com")
+# Children neither visit nor copy the pages of what was imported here.
+gc.collect()
+gc.freeze()
