@@ -89,10 +89,13 @@ class CrawlStats:
         self.count(f"{outcome}/{verdict.kind.replace('-', '_')}")
 
     def take_back(self, key: str, representative: str | None) -> None:
-        """Count a dropped page no more by its URL pattern and cluster, because it is judged again.
+        """Count a dropped page no more, because it is judged again.
 
-        The stats count verdicts, so they have both.
+        :param representative: None for an unchanged page.
         """
+        kind = "unchanged" if representative is None else "near_duplicate"
+        for name in ("checked", kind, "dropped", f"dropped/{kind}"):
+            self.count(name, -1)
         self.patterns.take_back(key)
         if representative is not None and representative in self.copies:
             self.copies[representative] -= 1
