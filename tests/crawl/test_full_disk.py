@@ -139,6 +139,6 @@ def test_retries_without_an_index(site, tmp_path):
     assert 2 * len(copies) < WRITES_BEFORE
     [result] = run(tmp_path, crawl, setup=f"{__name__}.after_a_while")
     assert_ended_well(result)
-    assert result.stat("dropped") == len(copies)
+    assert result.stat("rescheduled") == len(copies)
     assert result.stats["spider_exceptions/count"] == 2
     assert len(result.items) >= 1
