@@ -317,12 +317,12 @@ def _microdata(elements: Elements) -> list[Thing]:
     return list(things.values())
 
 
-@lru_cache(maxsize=8192)  # pages of a site share their vocabulary
 def _local(name: str) -> str:
     """Return a name without its vocabulary, in lower case."""
     return _without_vocabulary(name).lower()
 
 
+@lru_cache(maxsize=8192)  # pages of a site share their vocabulary
 def _without_vocabulary(name: str) -> str:
     return _VOCABULARY_ENDS.split(name)[-1]
 
