@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 if TYPE_CHECKING:
-    from scrapy_simhash.index.base import Entry, NearDuplicate
+    from scrapy_simhash.index.base import NearDuplicate
     from scrapy_simhash.maintenance.sources import Source
 
 
@@ -81,7 +81,10 @@ def duplication(source: Source) -> Duplication:
     named = {line.representative for line in last_lines.values()}
     stored = set()
     for entry in source.entries():
-        if is_representative_now(entry, last_lines):
+        line_of_page = last_lines.get(entry.key)
+        # The later of both decides. If a page replaced its representative (`Index.supersede`), both
+        # have one sequence number, and the page is a representative.
+        if line_of_page is None or entry.last_sequence >= line_of_page.sequence:
             last_lines.pop(entry.key, None)
             if entry.key in named:
                 stored.add(entry.key)
@@ -106,17 +109,6 @@ def duplication(source: Source) -> Duplication:
         hosts=Counter(host_of(line.key) for line in near_duplicates),
         host_representatives=host_representatives,
     )
-
-
-def is_representative_now(entry: Entry, last_lines: dict[str, NearDuplicate]) -> bool:
-    """Return True if the page of an entry is a representative, given the last line of each copy.
-
-    The later of `Entry.last_sequence` and the log line decides. If a page replaced its
-    representative (`Index.supersede`), both have one sequence number, and the page is a
-    representative.
-    """
-    line = last_lines.get(entry.key)
-    return line is None or entry.last_sequence >= line.sequence
 
 
 def host_of(key: str) -> str:

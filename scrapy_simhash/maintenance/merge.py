@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -19,7 +19,7 @@ from scrapy_simhash.maintenance.sources import DatabaseSource, manifest_of, open
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from scrapy_simhash.index.base import Entry, NearDuplicate
+    from scrapy_simhash.index.base import Entry
     from scrapy_simhash.index.redis.store import RedisStore
     from scrapy_simhash.index.store import Store
     from scrapy_simhash.maintenance.sources import Location
@@ -58,25 +58,31 @@ def merge(
             "their fingerprints cannot be compared; nothing was changed",
         )
     result = RewriteResult()
-    with (
-        opened_source(other) as source,
-        _changing(where) as store,
-    ):
+    with opened_source(other) as source, _changing(where) as store:
+        shift = store.next_sequence - 1
+        following = shift + source.next_sequence
+        if following > MAX_SEQUENCE:
+            raise StorageError(
+                str(where),
+                f"after very many merges, sequence {following} exceeds the limit {MAX_SEQUENCE}: "
+                "export the index, and import it as a new one, whose numbers begin at 1; nothing "
+                "was changed",
+            )
         # To the later crawl, all entries are from earlier ones, so none is a representative.
-        rules = CrawlRules(
-            manifest.max_distance, manifest.confirmation, crawl_start=store.next_sequence
-        )
-        merging = _Merging(store, str(where), rules, in_scope)
+        rules = CrawlRules(manifest.max_distance, manifest.confirmation, crawl_start=shift + 1)
         # This may fail, and writes in Redis cannot be undone, so it comes first.
-        store.skip_to(merging.renumbered(source.next_sequence))
+        store.skip_to(following)
         for entry in source.entries_by_age():
-            merging.add_entry(entry)
+            later = entry._replace(
+                number=shift + entry.number, last_sequence=shift + entry.last_sequence, ordinal=-1
+            )
+            result.removed_entries += _add(later, store, rules, in_scope(entry.key))
         for line in source.near_duplicates():
-            merging.add_line(line)
+            store.write_lines([replace(line, sequence=shift + line.sequence)])
         for name, note in [*store.notes()]:
             if name.startswith(PREFIX):  # these crawls saw no page of the other index
                 store.replace_note(name, note, None)
-        result.entries, result.removed_entries = len(store), merging.removed_entries
+        result.entries = len(store)
         result.near_duplicates = sum(1 for _ in store.near_duplicates(0))
         if isinstance(source, DatabaseSource) and isinstance(where, Path):
             store.texts.copy(source.texts)
@@ -103,60 +109,31 @@ def _resolved(where: Location) -> object:
     return where.resolve() if isinstance(where, Path) else where
 
 
-@dataclass
-class _Merging:
-    """A writer of the entries and the log of another index to a store, as a later crawl would."""
-
-    store: Store | RedisStore
-    location: str
-    rules: CrawlRules
-    in_scope: Callable[[str], Callable[[str], bool] | None]
-    removed_entries: int = 0
-
-    def add_entry(self, entry: Entry) -> None:
-        """Write an entry of the other index, and remove the entries that it replaces."""
+def _add(
+    entry: Entry,
+    store: Store | RedisStore,
+    rules: CrawlRules,
+    in_scope: Callable[[str], bool] | None,
+) -> int:
+    """Write an entry of the other index, and remove the entries that it replaces. Return how many
+    these are.
+    """
+    stored = store.entry(entry.key)
+    # Not near other merged entries, because the other index has compared these already.
+    near = [
+        (distance, other)
+        for distance, other in store.within(entry.fingerprint, rules.max_distance).stored
+        if other.last_sequence < rules.crawl_start
+    ]
+    observed = PageToObserve(entry.key, entry.fingerprint, entry.evidence, in_scope)
+    own = rules.last(entry, stored)
+    verdict, *_ = rules.judge(observed, stored, own, Within(near, []), entry.number)
+    if stored is not None:
+        if verdict.kind == "unchanged":
+            entry = entry._replace(number=stored.number)
         entry = entry._replace(
-            number=self.renumbered(entry.number),
-            last_sequence=self.renumbered(entry.last_sequence),
-            ordinal=-1,
+            first_seen_s=min(stored.first_seen_s, entry.first_seen_s),
+            last_seen_s=max(stored.last_seen_s, entry.last_seen_s),
         )
-        stored = self.store.entry(entry.key)
-        observed = PageToObserve(
-            entry.key, entry.fingerprint, entry.evidence, self.in_scope(entry.key)
-        )
-        # Not near other merged entries, because the other index has compared these already.
-        near = [
-            (distance, other)
-            for distance, other in self.store.within(
-                entry.fingerprint, self.rules.max_distance
-            ).stored
-            if other.last_sequence < self.rules.crawl_start
-        ]
-        own = self.rules.last(entry, stored)
-        verdict, *_ = self.rules.judge(observed, stored, own, Within(near, []), entry.number)
-        if stored is not None:
-            if verdict.kind == "unchanged":
-                entry = entry._replace(number=stored.number)
-            entry = entry._replace(
-                first_seen_s=min(stored.first_seen_s, entry.first_seen_s),
-                last_seen_s=max(stored.last_seen_s, entry.last_seen_s),
-            )
-        self.removed_entries += len(verdict.outdated)
-        self.store.write(entry, stored, verdict.outdated)
-
-    def add_line(self, line: NearDuplicate) -> None:
-        """Write a line of the other index's near-duplicate log."""
-        line = replace(line, sequence=self.renumbered(line.sequence))
-        self.store.write_lines([line])
-
-    def renumbered(self, sequence: int) -> int:
-        """Return the sequence number in the store for a sequence number of the other index."""
-        renumbered = self.rules.crawl_start - 1 + sequence
-        if renumbered > MAX_SEQUENCE:
-            raise StorageError(
-                self.location,
-                f"after very many merges, sequence {renumbered} exceeds the limit {MAX_SEQUENCE}: "
-                "export the index, and import it as a new one, whose numbers begin at 1; nothing "
-                "was changed",
-            )
-        return renumbered
+    store.write(entry, stored, verdict.outdated)
+    return len(verdict.outdated)

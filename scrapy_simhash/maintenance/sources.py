@@ -96,11 +96,6 @@ def require_directory(where: Location, operation: str) -> Path:
     return where
 
 
-def file_bytes(path: Path) -> int:
-    """Return the total size of all files in a folder and its subfolders."""
-    return sum(file.stat().st_size for file in path.rglob("*") if file.is_file())
-
-
 class DatabaseSource(Rows):
     """The content of an open database.
 
@@ -122,7 +117,8 @@ class DatabaseSource(Rows):
 
     def size_bytes(self) -> int:
         """Return the size of the database on disk."""
-        return file_bytes(self.database.path)
+        files = self.database.path.rglob("*")
+        return sum(file.stat().st_size for file in files if file.is_file())
 
     def entries_by_age(self) -> Iterator[Entry]:
         """Yield all entries, oldest first."""
