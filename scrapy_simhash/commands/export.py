@@ -1,11 +1,28 @@
-"""``export``: write entries, the near-duplicate log or changes as records for other programs."""
+"""``export``: write entries, the near-duplicate log or changes as records for other programs;
+``import``: make a new index from records.
+"""
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from scrapy_simhash.commands._command import Command, index_location, point_in_time
+from scrapy_simhash.commands._command import (
+    Command,
+    WrongUsage,
+    index_location,
+    location_of,
+    point_in_time,
+)
 from scrapy_simhash.commands._output import progress, show_result, shown_time, writable
+from scrapy_simhash.commands._pages import existing_paths
+from scrapy_simhash.commands._settings import (
+    FINGERPRINT_OPTIONS,
+    REDIS_OPTIONS,
+    redis_address,
+    scheme_settings,
+    settings_reader,
+)
 
 if TYPE_CHECKING:
     import argparse
@@ -13,7 +30,8 @@ if TYPE_CHECKING:
 
     from scrapy_simhash.maintenance.sources import Location
 
-_DESCRIPTION = """\
+
+_EXPORT = """\
 Writes the entries of an index, oldest first, as JSON lines. Fields: key, fingerprint (hexadecimal
 digits), scheme, first_seen_s, last_seen_s (Unix times), near_duplicates (a count), gave_items (the
 page gave items), and evidence (hexadecimal digits: what confirms copies). `import` reads them.
@@ -35,7 +53,7 @@ site, but not this page.
 _TIMES = ("at", "first_seen", "last_seen")
 
 
-def _add_arguments(parser: argparse.ArgumentParser) -> None:
+def _add_export_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "file",
         metavar="FILE",
@@ -57,7 +75,7 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--overwrite", action="store_true", help="replace an existing file")
 
 
-def _run(options: argparse.Namespace) -> None:
+def _export(options: argparse.Namespace) -> None:
     from scrapy_simhash.errors import SimhashError
     from scrapy_simhash.maintenance import export
     from scrapy_simhash.maintenance.export import STANDARD_STREAM, write_records
@@ -86,11 +104,72 @@ def _changes(where: Location, since_s: int) -> Iterator[dict[str, str]]:
         yield {"key": one.key, "change": one.kind, **times, "copy_of": one.copy_of or ""}
 
 
-COMMAND = Command(
+EXPORT = Command(
     "export",
     "write entries, the near-duplicate log or changes to a file",
-    _DESCRIPTION,
-    _run,
-    _add_arguments,
+    _EXPORT,
+    _export,
+    _add_export_arguments,
     index=True,
+)
+
+
+_IMPORT = """\
+Makes a new index, in a directory or in Redis, from records that `export` or another program wrote:
+JSON lines, also compressed by gzip. A record needs key and fingerprint; other fields of
+`export` are optional. If a record is invalid, nothing is imported.
+
+  {program} import entries.jsonl.gz new/
+  {program} import --preset classic entries.jsonl new/
+  {program} import entries.jsonl.gz --redis redis://host:6379/0 --redis-key shop:simhash
+
+If records name a scheme, it must be that of the settings.
+"""
+
+
+def _add_import_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "file", metavar="FILE", help="a file, or - for JSON lines on standard input"
+    )
+    parser.add_argument(
+        "new",
+        metavar="NEW",
+        nargs="?",
+        help="a directory that does not exist yet, or is empty; or redis://host:6379/0#name "
+        "(default: the index in Redis of --redis, --redis-key and the settings)",
+    )
+
+
+def _import(options: argparse.Namespace) -> None:
+    from scrapy_simhash.index import IndexSpec
+    from scrapy_simhash.maintenance.export import STANDARD_STREAM, import_entries, read_records
+
+    if options.new is None:
+        where: Location | None = redis_address(options.settings, None)
+    else:
+        where = location_of(options.new, options)
+    if where is None:
+        raise WrongUsage("give NEW, or --redis and --redis-key")
+    chosen, read = scheme_settings(options.settings), settings_reader(options.settings)
+    kind: str | None = "redis"
+    if isinstance(where, Path):
+        kind = None if read("SIMHASH_INDEX") == "redis" else read("SIMHASH_INDEX")
+    pages = read("SIMHASH_EXPECTED_PAGES")
+    manifest = IndexSpec(
+        kind, chosen.scheme, chosen.max_distance, expected_pages=pages
+    ).to_manifest()
+    if options.file != STANDARD_STREAM:
+        existing_paths([options.file])  # later, the error would name the index, not the file
+    records = progress(read_records(options.file), "records")
+    count = import_entries(where, manifest, records)
+    show_result(options, {"index": str(where), "file": options.file, "entries": count})
+
+
+IMPORT = Command(
+    "import",
+    "make a new index from records",
+    _IMPORT,
+    _import,
+    _add_import_arguments,
+    settings=(*FINGERPRINT_OPTIONS, "max-distance", "pages", *REDIS_OPTIONS),
 )

@@ -14,12 +14,10 @@ from typing import TYPE_CHECKING
 from scrapy_simhash.commands import (
     _output,
     calibrate,
-    clusters,
     compare,
     dedupe,
     export,
     extract,
-    import_,
     query,
     report,
     stats,
@@ -54,12 +52,12 @@ Queries and maintains an index that crawls have made.
   {program} index check --help
 """
 _INDEX_COMMANDS = (
-    stats.COMMAND,
-    clusters.COMMAND,
+    stats.STATS,
+    stats.CLUSTERS,
     query.COMMAND,
     *MAINTENANCE_COMMANDS,
-    export.COMMAND,
-    import_.COMMAND,
+    export.EXPORT,
+    export.IMPORT,
 )
 COMMANDS = (
     report.COMMAND,

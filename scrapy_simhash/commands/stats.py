@@ -1,21 +1,25 @@
-"""``stats``: show the size of an index and the duplication in it."""
+"""``stats`` and ``clusters``: show the size of an index and the duplication in it."""
 
 from __future__ import annotations
 
+import re
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from scrapy_simhash.commands._command import Command, add_number, index_location
-from scrapy_simhash.commands._output import show_result
+from scrapy_simhash.commands._output import note, reason_of, show_json, show_result
 
 if TYPE_CHECKING:
     import argparse
+    from collections.abc import Callable, Sequence
 
+    from scrapy_simhash.index.base import NearDuplicate
     from scrapy_simhash.index.manifest import Manifest
     from scrapy_simhash.maintenance.duplication import Duplication
     from scrapy_simhash.maintenance.sources import Source
 
-_DESCRIPTION = """\
+
+_STATS = """\
 Shows the number of pages in an index; the near-duplicates by distance, cluster and host; and the
 size, the scheme and the tables of the index.
 
@@ -27,14 +31,14 @@ request of a crawl.
 """
 
 
-def _add_arguments(parser: argparse.ArgumentParser) -> None:
+def _add_stats_arguments(parser: argparse.ArgumentParser) -> None:
     add_number(parser, "--top", "number of clusters and hosts to show", 0, default=10)
     parser.add_argument(
         "--tables", action="store_true", help="also show which pairs the tables find"
     )
 
 
-def _run(options: argparse.Namespace) -> None:
+def _stats(options: argparse.Namespace) -> None:
     from scrapy_simhash.maintenance.duplication import duplication as duplication_in
     from scrapy_simhash.maintenance.sources import opened_source
 
@@ -93,6 +97,111 @@ def _result(where: str, source: Source, duplication: Duplication, top: int) -> d
     }
 
 
-COMMAND = Command(
-    "stats", "show what an index holds", _DESCRIPTION, _run, _add_arguments, index=True
+STATS = Command(
+    "stats", "show what an index holds", _STATS, _stats, _add_stats_arguments, index=True
+)
+
+
+_CLUSTERS = """\
+Lists clusters, the largest first: each representative, and below it its near-duplicates with their
+distance, similarity and action.
+
+  {program} clusters --top 5 --members 10
+  {program} clusters --similar
+  {program} clusters --host www.example.com
+
+A similar page is within k bits of another page but not a copy of it, so the crawl kept it.
+"""
+
+
+def _add_clusters_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--similar", action="store_true", help="list similar pages instead of near-duplicates"
+    )
+    parser.add_argument(
+        "--host",
+        metavar="NAME",
+        help="list only clusters with a page of this host; a name without a port matches any port",
+    )
+    add_number(parser, "--top", "number of clusters to show; 0 for all", 0, default=20)
+    meaning = "number of pages to show below each representative; 0 for all"
+    add_number(parser, "--members", meaning, 0, default=0)
+
+
+def _clusters(options: argparse.Namespace) -> None:
+    groups, member = _groups(options)
+    clusters = [
+        (representative, lines)
+        for representative, lines in groups.items()
+        if options.host is None or _has_page_on(options.host, representative, lines)
+    ]
+    clusters.sort(key=lambda cluster: len(cluster[1]), reverse=True)
+    members = "similar" if options.similar else "near_duplicates"
+    shown: list[dict[str, Any]] = [
+        {
+            "representative": representative,
+            "pages": len(lines) + 1,
+            members: [member(line, representative) for line in lines[: options.members or None]],
+        }
+        for representative, lines in clusters[: options.top or None]
+    ]
+    pages = sum(len(lines) + 1 for _, lines in clusters)
+    if options.json:
+        show_json({"clusters": len(clusters), "pages": pages, "shown": shown})
+        return
+    for cluster in shown:
+        show_result(options, cluster)
+    if len(clusters) > len(shown):
+        note(f"{len(clusters) - len(shown):,} more clusters: --top 0 shows all")
+    elif not clusters:
+        note("no similar pages found" if options.similar else "no clusters found")
+
+
+def _has_page_on(host: str, representative: str, lines: Sequence[NearDuplicate]) -> bool:
+    """Return True if a page of the cluster is on the host. Without a port, any matches."""
+    from scrapy_simhash.maintenance.duplication import host_of
+
+    hosts = {host_of(key) for key in (representative, *(line.key for line in lines))}
+    return host.lower() in hosts | {re.sub(r":\d+$", "", with_port) for with_port in hosts}
+
+
+def _groups(
+    options: argparse.Namespace,
+) -> tuple[dict[str, list[NearDuplicate]], Callable[[NearDuplicate, str], dict[str, Any]]]:
+    """Return (representative → its near-duplicates, or with --similar page → the pages similar to
+    it; a function that returns one of these as values for JSON).
+    """
+    from scrapy_simhash.maintenance.duplication import duplication
+    from scrapy_simhash.maintenance.sources import opened_source
+
+    with opened_source(index_location(options)) as source:
+        logged, manifest = duplication(source), source.manifest
+        groups = {cluster.representative: cluster.near_duplicates for cluster in logged.clusters}
+        if options.similar:
+            groups = {}
+            for line in logged.similar:
+                groups.setdefault(line.representative, []).append(line)
+        elif logged.similar:
+            note(f"{len(logged.similar):,} only similar to others: --similar lists them")
+        labels = {
+            entry.key: entry.evidence.label.decode("utf-8", "replace")
+            for entry in source.entries()
+            if entry.key in groups
+        }
+
+    def member(line: NearDuplicate, representative: str) -> dict[str, Any]:
+        names = ("key", "distance", "similarity", "action")
+        reason = reason_of(line, manifest, (line.label, labels.get(representative, "")))
+        return {name: getattr(line, name) for name in names} | {"reason": reason}
+
+    return groups, member
+
+
+CLUSTERS = Command(
+    "clusters",
+    "list representatives with their near-duplicates",
+    _CLUSTERS,
+    _clusters,
+    _add_clusters_arguments,
+    index=True,
 )

@@ -13,9 +13,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from scrapy_simhash.confirmation import UNCONFIRMED
 from scrapy_simhash.dedupe.fields import INNER_FIELDS, value_of
 from scrapy_simhash.detector import Detector, PageFingerprint, evidence_of
-from scrapy_simhash.documents.decoding import decoded, without_surrogates
+from scrapy_simhash.documents.decoding import decoded, is_html_response, without_surrogates
 from scrapy_simhash.documents.files import DamagedFile, path_name, uncompressed
-from scrapy_simhash.documents.html import is_html_response
 from scrapy_simhash.documents.lines import Unreadable, parse_json
 from scrapy_simhash.documents.warc import read_page
 from scrapy_simhash.evidence import NO_EVIDENCE, Evidence

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from scrapy_simhash.dedupe.fields import find_fields
 from scrapy_simhash.documents.csv_records import Layout, csv_parts, layout_of
-from scrapy_simhash.documents.decoding import decoded
+from scrapy_simhash.documents.decoding import HTML_ENDINGS, decoded
 from scrapy_simhash.documents.files import (
     DamagedFile,
     files_in,
@@ -20,7 +20,6 @@ from scrapy_simhash.documents.files import (
     path_name,
     uncompressed,
 )
-from scrapy_simhash.documents.html import HTML_ENDINGS
 from scrapy_simhash.documents.lines import (
     Part,
     Unreadable,

@@ -6,11 +6,14 @@ header, a declaration in the page, a guess.
 
 from __future__ import annotations
 
+import mimetypes
 import re
+from email.message import Message
 
 from w3lib.encoding import html_to_unicode, read_bom, resolve_encoding
 
-from scrapy_simhash.errors import SimhashError
+from scrapy_simhash.documents.lines import Unreadable
+from scrapy_simhash.markup import begins_as_html
 
 # A file is binary if its first block has a zero byte but no byte order mark, or if too many of its
 # first characters are control characters.
@@ -25,19 +28,6 @@ _CONTROLS = re.compile("[\x00-\x07\x0e-\x1a\x1c-\x1f\x7f-\x84\x86-\x9f]")
 _UNKNOWN = "ascii"
 
 
-class NotReadable(SimhashError):
-    """Raised for a document that cannot be read.
-
-    :param reason: a short reason, by which errors are counted.
-    :param detail: more about this document, such as advice.
-    """
-
-    def __init__(self, reason: str, detail: str = "") -> None:
-        super().__init__(reason, detail)
-        self.reason = reason
-        self.detail = detail
-
-
 def decoded(content: bytes, content_type: str | None = None) -> str:
     """Return the text of a page as Scrapy decodes it. Invalid bytes are replaced.
 
@@ -49,18 +39,17 @@ def decoded(content: bytes, content_type: str | None = None) -> str:
 def decoded_file(content: bytes) -> str:
     """Return the text of a file that may be binary, as `decoded` does for a page.
 
-    :raises NotReadable: the file is binary, or its encoding cannot be guessed.
+    :raises Unreadable: the file is binary, or its encoding cannot be guessed.
     """
     if byte_order_encoding(content) is None and b"\0" in content[:_FIRST_BLOCK_BYTES]:
-        raise NotReadable("binary")
+        raise Unreadable("binary")
     encoding, text = _encoding_and_text(content)
     if encoding == _UNKNOWN:
-        raise NotReadable(
-            "in an unknown encoding", "the file is not UTF-8; convert it, as with iconv"
-        )
+        advice = "the file is not UTF-8; convert it, as with iconv"
+        raise Unreadable("in an unknown encoding", detail=advice)
     start = text[:_CHECKED_CHARACTERS]
     if len(_CONTROLS.findall(start)) > _MAX_CONTROL_SHARE * len(start):
-        raise NotReadable("binary")
+        raise Unreadable("binary")
     return text
 
 
@@ -97,3 +86,56 @@ def _guessed_encoding(content: bytes) -> str | None:
         return "cp1252"
     best = from_bytes(content).best()
     return None if best is None else resolve_encoding(best.encoding)
+
+
+HTML_ENDINGS = (".html", ".htm", ".xhtml")
+_START_CHARACTERS = 4096
+_HTML_TYPES = ("text/html", "application/xhtml+xml", "application/vnd.wap.xhtml+xml")
+# For these and any other ``text/…``, Scrapy makes no `HtmlResponse`. Others do not decide.
+_OTHER_TYPES = (
+    *("application/atom+xml", "application/rdf+xml", "application/rss+xml", "application/xml"),
+    *("application/json", "application/x-json", "application/json-amazonui-streaming"),
+    *("application/javascript", "application/x-javascript"),
+)
+_SNIFFED_BYTES = 5000
+_BINARY = frozenset(range(32)) - frozenset(b"\t\n\r\x0b\x0c\x1b")
+
+
+def begins_as_html_bytes(content: bytes) -> bool:
+    """Return True if bytes based on ASCII, or UTF-16 without a mark, begin as an HTML page."""
+    start = content[:_START_CHARACTERS].decode("latin-1").replace("\0", "")  # zeros of UTF-16
+    return begins_as_html(start.removeprefix("ï»¿"))
+
+
+def is_html_response(
+    body: bytes, url: str, content_type: str | None = None, disposition: str | None = None
+) -> bool:
+    """Return True if Scrapy would make an `HtmlResponse`: by the first known type, else the body.
+
+    :param disposition: the header Content-Disposition, which may name a file.
+    """
+    types = [] if content_type is None else [content_type.split(";")[0].strip().lower()]
+    if disposition is not None:
+        header = Message()
+        header["Content-Disposition"] = disposition.replace("\r", " ").replace("\n", " ")
+        types.append(_type_of_name(header.get_filename() or ""))
+    types.append(_type_of_name(url))
+    for mime_type in types:
+        if mime_type in _HTML_TYPES:
+            return True
+        if mime_type in _OTHER_TYPES or mime_type.startswith("text/"):
+            return False
+    start = body[:_SNIFFED_BYTES]
+    if not _BINARY.isdisjoint(start):
+        return False
+    lower = start.lower()
+    return b"<html>" in lower or (b"<!doctype html>" in lower and b"<?xml" not in lower)
+
+
+def _type_of_name(name: str) -> str:
+    """Return the MIME type of a file name or URL; empty if it is unknown or compressed."""
+    try:
+        mime_type, encoding = mimetypes.guess_type(name)
+    except ValueError:  # a URL with brackets around something that is no IPv6 address
+        return ""
+    return "" if mime_type is None or encoding else mime_type

@@ -34,16 +34,16 @@ class Part(NamedTuple):
 
 
 class Unreadable(Exception):
-    """Raised for a record that cannot be read.
+    """Raised for a record or a file that cannot be read.
 
     :param reason: the reason in verdicts, such as ``not_json``.
     :param key: key of the record; None if unknown.
+    :param detail: more about this record, such as advice.
     """
 
-    def __init__(self, reason: str, key: str | None = None) -> None:
+    def __init__(self, reason: str, key: str | None = None, detail: str = "") -> None:
         super().__init__(reason)
-        self.reason = reason
-        self.key = key
+        self.reason, self.key, self.detail = reason, key, detail
 
 
 def ascii_lines(stream: io.BufferedReader, encoding: str) -> tuple[Iterable[bytes], str]:

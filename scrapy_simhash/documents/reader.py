@@ -10,13 +10,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
 
 from scrapy_simhash.documents.decoding import (
-    NotReadable,
+    HTML_ENDINGS,
+    begins_as_html_bytes,
     decoded,
     decoded_file,
     without_surrogates,
 )
 from scrapy_simhash.documents.files import DamagedFile, files_in, path_name, uncompressed
-from scrapy_simhash.documents.html import HTML_ENDINGS, begins_as_html_bytes
 from scrapy_simhash.documents.lines import (
     Unreadable,
     ascii_lines,
@@ -61,7 +61,7 @@ class Document(NamedTuple):
 
 
 class Skipped(NamedTuple):
-    """A file or document that could not be read; for `reason` and `detail` see `NotReadable`.
+    """A file or document that could not be read; for `reason` and `detail` see `Unreadable`.
 
     :param place: name of the file, followed by ``:NUMBER`` for one of its documents.
     """
@@ -115,7 +115,7 @@ class DocumentReader:
                 yield self._file_document(name, whole, html=lower.endswith(HTML_ENDINGS))
         except DamagedFile as error:
             yield Skipped(name, "damaged gzip", str(error))
-        except NotReadable as error:
+        except Unreadable as error:
             yield Skipped(name, error.reason, error.detail)
         except OSError as error:
             yield Skipped(name, "cannot be read", error.strerror or str(error))
@@ -127,7 +127,7 @@ class DocumentReader:
         :param html: True for HTML; False to detect HTML by the beginning.
         """
         if len(content) > self.max_bytes:
-            return Skipped(name, *self._too_long().args)
+            return Skipped(name, self._too_long().reason, self._too_long().detail)
         return self._document(name, text, html=html)
 
     def _file_document(self, name: str, content: bytes, *, html: bool) -> Document | Skipped:
@@ -141,9 +141,9 @@ class DocumentReader:
             raise self._too_long()
         return content
 
-    def _too_long(self) -> NotReadable:
-        return NotReadable(
-            f"longer than {self.max_bytes:,} bytes", "SIMHASH_MAX_BYTES sets the limit"
+    def _too_long(self) -> Unreadable:
+        return Unreadable(
+            f"longer than {self.max_bytes:,} bytes", detail="SIMHASH_MAX_BYTES sets the limit"
         )
 
     def _json(self, name: str, stream: io.BufferedReader) -> Iterator[Document | Skipped]:

@@ -11,7 +11,8 @@ from scrapy.http import HtmlResponse
 
 from scrapy_simhash.commands import _pages
 from scrapy_simhash.crawl.fingerprinting import page_for_worker
-from scrapy_simhash.documents.decoding import NotReadable, decoded, decoded_file
+from scrapy_simhash.documents.decoding import decoded, decoded_file
+from scrapy_simhash.documents.lines import Unreadable
 from scrapy_simhash.documents.reader import Document, DocumentReader
 from scrapy_simhash.errors import SimhashError
 from scrapy_simhash.extraction import extract
@@ -124,6 +125,6 @@ def test_files_whose_encoding_can_be_told(encoding, text):
     ],
 )
 def test_files_that_are_no_text(content):
-    with pytest.raises(NotReadable) as caught:
+    with pytest.raises(Unreadable) as caught:
         decoded_file(content)
     assert caught.value.reason in {"binary", "in an unknown encoding"}

@@ -6,7 +6,7 @@ import pytest
 from scrapy.http import HtmlResponse
 from scrapy.responsetypes import responsetypes
 
-from scrapy_simhash.documents.html import is_html_response
+from scrapy_simhash.documents.decoding import is_html_response
 
 HTML = b"<!DOCTYPE html><html><p>x</p>"
 
