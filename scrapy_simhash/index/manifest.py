@@ -18,7 +18,13 @@ from typing import TYPE_CHECKING, Any
 
 from scrapy_simhash.confirmation import UNCONFIRMED, Confirmation
 from scrapy_simhash.documents.files import sync_file
-from scrapy_simhash.errors import IndexCorrupt, IndexForeign, IndexMismatch, SimhashError
+from scrapy_simhash.errors import (
+    IndexCorrupt,
+    IndexForeign,
+    IndexMismatch,
+    SimhashError,
+    StorageError,
+)
 from scrapy_simhash.index.database import unusable
 from scrapy_simhash.index.plan import TablePlan
 from scrapy_simhash.scheme import Scheme
@@ -160,28 +166,41 @@ class Manifest:
 
     @classmethod
     def read(cls, directory: Path) -> Manifest | None:
-        """Return the manifest in a directory; None if the directory is missing, empty, or has only
-        temporary files. For other errors, see `from_json`.
+        """Return the manifest in a directory; for None and other errors see `read_manifest_file`.
 
-        :raises IndexForeign: the directory holds other files.
-        :raises StorageError: the directory or the file cannot be read.
+        :raises StorageError: it is not accepted, see `from_json`.
         """
-        path, location = directory / FILE_NAME, str(directory)
-        try:
-            with suppress(FileNotFoundError):
-                return cls.from_json(location, path.read_bytes())
-            names = [file.name for file in directory.iterdir()] if directory.exists() else []
-        except OSError as error:
-            raise unusable(location, str(error)) from error
-        if FILE_NAME in names:  # Another process has just created it.
-            return cls.read(directory)
-        if all(name.startswith(f".{FILE_NAME}") for name in names):
-            return None
-        raise IndexForeign(
-            location,
-            f"it has other files, but no {FILE_NAME}: choose another directory, or move those "
-            "files away; nothing was changed",
-        )
+        text = read_manifest_file(directory, FILE_NAME)
+        return None if text is None else cls.from_json(str(directory), text)
+
+
+def read_manifest_file(directory: Path, name: str) -> bytes | None:
+    """Return the content of the file that says what a directory is; None if the directory is
+    missing, empty, or has only temporary files.
+
+    :raises IndexForeign: the directory holds other files.
+    :raises StorageError: the directory or the file cannot be read.
+    """
+    location = str(directory)
+    try:
+        with suppress(FileNotFoundError):
+            return (directory / name).read_bytes()
+        names = [file.name for file in directory.iterdir()] if directory.exists() else []
+    except NotADirectoryError:
+        raise StorageError(
+            location, "it is no directory, or below a file: check the path, or choose another"
+        ) from None
+    except OSError as error:
+        raise unusable(location, str(error)) from error
+    if name in names:  # Another process has just created it.
+        return read_manifest_file(directory, name)
+    if all(one.startswith((f".{name}", ".simhash-")) for one in names):
+        return None
+    raise IndexForeign(
+        location,
+        f"it has other files, but no {name}: choose another directory, or move those files away; "
+        "nothing was changed",
+    )
 
 
 def library_versions() -> dict[str, str]:

@@ -48,8 +48,9 @@ from scrapy_simhash.extras.passages.cutting import (
     spans_of,
 )
 from scrapy_simhash.extras.passages.matching import Matcher
-from scrapy_simhash.index.database import corrupt
+from scrapy_simhash.index.database import corrupt, unusable
 from scrapy_simhash.index.kinds import database_kind, default_kind_name
+from scrapy_simhash.index.manifest import read_manifest_file
 from scrapy_simhash.index.tables.tables import Tables
 
 if TYPE_CHECKING:
@@ -303,42 +304,28 @@ def open_passages(
                     "(--index, SIMHASH_PASSAGES)",
                 ) from error
             except OSError as error:
-                raise StorageError(
-                    location,
-                    f"it cannot be created, read or written ({error}): check the path, its rights "
-                    "and the disk",
-                ) from error
+                raise unusable(location, str(error)) from error
         index.users += 1
     return index
 
 
 def _kind(directory: Path, *, create: bool, kind: str) -> str:
     """Return the kind of database of an index. If it is missing, create its manifest."""
-    location = str(directory)
+    location, text = str(directory), read_manifest_file(directory, FILE_NAME)
+    if text is None:
+        if not create:
+            raise StorageError(location, "there is no passage index: add documents first")
+        database_kind(kind)  # raises SchemeError before anything is written
+        directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+        with replaced(directory / FILE_NAME) as temporary:
+            temporary.write_text(json.dumps(FORMAT | {"database": kind}, indent=2) + "\n")
+        return kind
     try:
-        content: Any = json.loads((directory / FILE_NAME).read_text(encoding="utf-8"))
-    except NotADirectoryError:
-        raise IndexForeign(location, "it is no directory, but a file: choose another") from None
+        content: Any = json.loads(text)
     except (ValueError, RecursionError) as error:
         raise IndexCorrupt(
             location, f"its {FILE_NAME} cannot be read ({error}): {_REMEDY}; nothing was changed"
         ) from error
-    except FileNotFoundError:
-        names = [path.name for path in directory.iterdir()] if directory.exists() else []
-        if any(not name.startswith(".simhash-") for name in names):
-            raise IndexForeign(
-                location,
-                f"it has no {FILE_NAME} but other files: choose another directory; nothing was "
-                "changed",
-            ) from None
-        if not create:
-            raise StorageError(location, "there is no passage index: add documents first") from None
-        database_kind(kind)  # raises SchemeError before anything is written
-        directory.mkdir(mode=0o700, parents=True, exist_ok=True)
-        with replaced(directory / FILE_NAME) as temporary:
-            text = json.dumps(FORMAT | {"database": kind}, indent=2)
-            temporary.write_text(text + "\n", encoding="utf-8")
-        return kind
     if not isinstance(content, dict) or content.get("format") != FORMAT["format"]:
         raise IndexForeign(
             location, f"its {FILE_NAME} is of another program: choose another directory"
