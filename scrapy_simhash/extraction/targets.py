@@ -39,8 +39,10 @@ _MIN_SHARE_OF_PAGE = 0.5
 _MIN_SHARE_IF_INTRODUCED = 0.15
 _MIN_INTRODUCED = 3
 _MIN_TEXT_WORDS = 8
-# So many links with one text ("More"), or pictures, lead to the entries of a list.
+# So many links with one text ("More"), or pictures, lead to the entries of a list; beside a short
+# text three, or one for so many of its words.
 _MIN_ENTRIES = 10
+_WORDS_PER_ENTRY = 15
 
 # Elements that show another document, and the attributes that say which one.
 _EMBEDDING = ("iframe", "object", "embed", "video", "audio", "source")
@@ -83,9 +85,9 @@ def own_targets(lines: Sequence[Line], content: Sequence[Line]) -> dict[str, int
         if _links_fill(around, _MIN_SHARE_OF_CONTENT * words):
             linked = around
         elif not _links_fill(linked, _MIN_SHARE_OF_PAGE * words):
-            linked = _entries(linked)
+            linked = _entries(linked, words)
     else:
-        linked = _entries(linked)
+        linked = _entries(linked, words)
     if linked or not may_be_few:
         return _weights(linked)
     linked = _introduced(around_heading(lines))
@@ -134,8 +136,12 @@ def _links_fill(linked: Sequence[Line], least_words: float) -> bool:
     return words > 0 and words >= least_words
 
 
-def _entries(linked: Sequence[Line]) -> list[Line]:
-    """Return the lines whose links are many, with one text and different targets, or pictures."""
+def _entries(linked: Sequence[Line], words: int) -> list[Line]:
+    """Return the lines whose links are many, with one text and different targets, or pictures.
+
+    :param words: those of the content; beside a short text, a few links are many.
+    """
+    enough = min(max(words // _WORDS_PER_ENTRY, _MIN_INTRODUCED), _MIN_ENTRIES)
     by_text: dict[str, dict[tuple[str, ...], Line]] = {}
     for line in linked:
         if line.is_links or not line.link_characters:
@@ -144,7 +150,7 @@ def _entries(linked: Sequence[Line]) -> list[Line]:
         line
         for of_text in by_text.values()
         for line in of_text.values()
-        if max(len(of_text), 0 if line.link_characters else len(set(line.targets))) >= _MIN_ENTRIES
+        if max(len(of_text), 0 if line.link_characters else len(set(line.targets))) >= enough
     ]
 
 

@@ -167,6 +167,11 @@ def test_links_with_one_text_lead_to_the_entries_of_a_list():
             page = f"{intro}<ul>{cases(100, count, form)}</ul>"
             assert len(extract(page).targets) == found
             assert len(extract(f"{page}<footer>Help</footer>").targets) == found
+        for count, found in ((2, 0), (3, 4)):  # beside a short text, fewer are many
+            page = (
+                f"<main><h1>Results</h1><p>A few of them.</p></main><ul>{cases(100, count, form)}"
+            )
+            assert len(extract(page).targets) == found
 
 
 def test_teasers_outside_the_element_with_an_article_do_not_count():
