@@ -102,6 +102,14 @@ def test_a_copy_whose_callback_is_to_run_after_all_is_not_downloaded_again(world
     assert world.retries.answer_to(request) is None
 
 
+def test_if_a_page_gives_no_items_in_a_crawl_that_gives_some_its_copy_is_requested(world):
+    world.retries.begin_giving()
+    world.hold("page", "a")
+    without_items(world, "a")
+    world.retries.confirmed("page", dropped("page"), gave_items=False)
+    assert world.asked() == ["a"]
+
+
 def test_the_last_responses_are_kept_up_to_a_size(world, monkeypatch):
     monkeypatch.setattr(retries, "_MAX_RESPONSE_BYTES", 8)
     copies = [dropped(key) for key in "abc"]
