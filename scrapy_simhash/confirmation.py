@@ -18,9 +18,8 @@ from xxhash import xxh3_64_intdigest
 from scrapy_simhash.agreement import is_renamed, names_agree
 from scrapy_simhash.content import content_differs
 from scrapy_simhash.identities import chosen_values_differ, identities_differ
-from scrapy_simhash.links import MIN_SHARED, shared_targets
 from scrapy_simhash.names import name_bytes
-from scrapy_simhash.sketch import estimate_resemblance
+from scrapy_simhash.sketch import MIN_SHARED, estimate_resemblance, shared_targets
 
 if TYPE_CHECKING:
     from scrapy_simhash.evidence import Evidence

@@ -17,11 +17,10 @@ from scrapy_simhash.evidence import NO_EVIDENCE, Evidence, label_of
 from scrapy_simhash.extraction import Extraction, extract, plain_text
 from scrapy_simhash.hashes import token_hashes
 from scrapy_simhash.identities import chosen_identity, identities_of_record, identity_bytes
-from scrapy_simhash.links import links_sketch
 from scrapy_simhash.markup import is_html
 from scrapy_simhash.names import Names, name_of_record, page_names
 from scrapy_simhash.sites import site_of
-from scrapy_simhash.sketch import sketch, sketches
+from scrapy_simhash.sketch import links_sketch, sketch, sketches
 from scrapy_simhash.verdict import Verdict
 
 if TYPE_CHECKING:

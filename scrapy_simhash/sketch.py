@@ -7,6 +7,13 @@ bins, and each bin keeps its smallest hash. The sketch has one byte per bin, mad
 (b-bit minwise hashing, Li and König, WWW 2010); 0 stands for a bin without a shingle.
 
 With 128 bins the standard deviation of an estimate near 0.6 is about 0.04.
+
+A second sketch is of where the links of a page lead. A listing is what it leads to: two pages whose
+many links share hardly a target are different pages, whatever their texts. Each piece of a target
+(`scrapy_simhash.extraction.targets`) has a weight; as many elements stand for it. The sketch has
+the total weight in two bytes, and one permutation hashing of the elements in 64 bytes. From both
+follows which share of the lighter page's targets the other one has. The share, not the resemblance,
+is compared, because a print version may have only some of the links.
 """
 
 from __future__ import annotations
@@ -14,19 +21,26 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from scrapy_simhash.hashes import shingle_hashes, shingle_hashes_of_texts
+from scrapy_simhash.hashes import mix, shingle_hashes, shingle_hashes_of_texts, token_hashes
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     import numpy as np
     from numpy.typing import NDArray
+
 
 _BIN_BITS = 7
 SKETCH_BYTES = 1 << _BIN_BITS
 SHINGLE_TOKENS = 3
 # A used bin has a value from 1 to 255. One in 255 bins of unrelated texts is equal by chance.
 _VALUES = 255
+# Pages that share less of their targets lead elsewhere.
+MIN_SHARED = 0.35
+# Fewer pieces are no list.
+MIN_PIECES = 3
+_LINK_BIN_BITS = 6
+_MAX_TOTAL = 0xFFFF
 
 
 def sketch(token_hashes: NDArray[np.uint64]) -> bytes:
@@ -95,3 +109,29 @@ def _bytes_used(number: int, size: int) -> int:
 def _masks(size: int) -> tuple[int, int]:
     """Return the lower seven bits and the top bit of each of `size` bytes."""
     return int.from_bytes(b"\x7f" * size, "big"), int.from_bytes(b"\x80" * size, "big")
+
+
+def links_sketch(weights: Mapping[str, int]) -> bytes:
+    """Return the sketch of link targets, 66 bytes; ``b""`` for fewer than 3 pieces.
+
+    :param weights: piece of a target → weight, at least 1.
+    """
+    if len(weights) < MIN_PIECES:
+        return b""
+    import numpy as np
+
+    counts = np.fromiter(weights.values(), dtype=np.int64, count=len(weights))
+    # The elements of a piece are its hash and the numbers after it, each mixed.
+    first = np.cumsum(counts) - counts
+    places = np.arange(counts.sum()) - np.repeat(first, counts)
+    elements = mix(np.repeat(token_hashes(list(weights)), counts) + places.view(np.uint64), 1)
+    total = min(len(elements), _MAX_TOTAL)
+    return total.to_bytes(2, "big") + bins_of(elements, _LINK_BIN_BITS)
+
+
+def shared_targets(one: bytes, other: bytes) -> float:
+    """Return the estimated share of the lighter page's targets that the other has, from 0 to 1."""
+    weight, other_weight = int.from_bytes(one[:2], "big"), int.from_bytes(other[:2], "big")
+    resemblance = estimate_resemblance(one[2:], other[2:])
+    in_both = resemblance / (1 + resemblance) * (weight + other_weight)
+    return min(in_both / min(weight, other_weight), 1.0)

@@ -4,8 +4,8 @@ import pytest
 
 from scrapy_simhash.confirmation import UNCONFIRMED, Confirmation
 from scrapy_simhash.detector import Detector
-from scrapy_simhash.links import MIN_PIECES, links_sketch, shared_targets
 from scrapy_simhash.scheme import Scheme
+from scrapy_simhash.sketch import MIN_PIECES, links_sketch, shared_targets
 from tests.samples import PARAGRAPHS
 
 

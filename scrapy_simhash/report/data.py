@@ -38,27 +38,32 @@ MAX_TEXT_BYTES = 20_000_000
 _MAX_SIMILAR = 200
 
 
-def build(
-    source: Source,
-    texts: Texts | None,
+def report_data(
+    where: Location,
     *,
     crawl: Mapping[str, Any] | None = None,
     max_pages: int = MAX_PAGES,
     max_text_bytes: int = MAX_TEXT_BYTES,
 ) -> dict[str, Any]:
-    """Return the data of a report.
+    """Return the data of a report. Secrets in URLs are masked.
 
-    :param texts: stored texts of the index, or None.
     :param crawl: facts about a crawl from `scrapy_simhash.crawl.crawl_report`, or None.
     :param max_pages: upper limit for listed pages. If the clusters have more, the largest ones are
         shortened.
     :param max_text_bytes: upper limit for the total size of the compressed texts.
-    Secrets in URLs are masked.
-
-    :raises StorageError: the index or a text cannot be read, or a row is damaged (IndexCorrupt).
+    :raises SchemeError, StorageError: see `opened_source`; or a row is damaged (IndexCorrupt).
     """
+    with opened_source(where) as source:
+        return _data(source, crawl, max_pages, max_text_bytes)
+
+
+def _data(
+    source: Source, crawl: Mapping[str, Any] | None, max_pages: int, max_text_bytes: int
+) -> dict[str, Any]:
     from scrapy_simhash import __version__
 
+    # An index in Redis has no texts.
+    texts = source.texts if isinstance(source, DatabaseSource) else None
     duplication = find_duplication(source)
     manifest = source.manifest
     clusters = duplication.clusters
@@ -317,7 +322,7 @@ def _shortened(
 def write_report(path: Path, where: Location, **options: Any) -> Mapping[str, Any]:
     """Write the report of an index to a file atomically, and return its data.
 
-    :param options: `crawl`, `max_pages` and `max_text_bytes` of `build`.
+    :param options: those of `report_data`.
     :raises SchemeError, StorageError: see `opened_source`.
     :raises OSError: the file cannot be written; the error names `path`, not a temporary file.
     """
@@ -336,11 +341,3 @@ def write_report(path: Path, where: Location, **options: Any) -> Mapping[str, An
     except OSError as error:
         raise OSError(error.errno, error.strerror, str(path)) from error
     return data
-
-
-def report_data(where: Location, **options: Any) -> dict[str, Any]:
-    """Return the data of a report. For options and errors, see `write_report`."""
-    with opened_source(where) as source:
-        # An index in Redis has no texts.
-        texts = source.texts if isinstance(source, DatabaseSource) else None
-        return build(source, texts, **options)

@@ -42,7 +42,7 @@ _VERDICTS = (
 def render(report: Mapping[str, Any]) -> str:
     """Return the HTML page. It has no lone surrogates, so it can be encoded in UTF-8.
 
-    :param report: the data from `scrapy_simhash.report.data.build`.
+    :param report: the data from `scrapy_simhash.report.data.report_data`.
     """
     style, script = _asset("base.css") + _asset("page.css"), _script()
     crawl = report["crawl"]

@@ -266,17 +266,13 @@ class RequestRules:
                 self._stats.count("requested_after_all")
                 self._schedule(_copy_to_check(request))
 
-    def save(self) -> None:
-        """Store the rules of all sites that have changed."""
-        for name, site in self._rules.sites.items():
-            if site.unsaved:
-                self._save(name, site)
-
     def close(self) -> None:
         """Store the rules of all sites that have changed, and count the rules in use."""
         if not self._is_open:
             return
-        self.save()
+        for name, site in self._rules.sites.items():
+            if site.unsaved:
+                self._save(name, site)
         sites = self._rules.sites.values()
         records = [record for site in sites for record in site.rules.values()]
         # "" is not the path pattern of any page, so it stands for those without own evidence.
