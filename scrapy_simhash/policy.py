@@ -160,7 +160,10 @@ class Policy:
         nothing has passed.
         """
         around = around or Circumstances()
-        follow, hides_items = self._follows(verdict, around), self.action == "drop"
+        follow, hides_items = self.follow, self.action == "drop"
+        if verdict.kind == "unchanged":
+            follow = self.follow if self.follow_unchanged is None else self.follow_unchanged
+            follow = follow or around.is_start
         call = follow or around.call_needed or not hides_items
         if (follow and not hides_items) or not self.seen(verdict):
             return PASS, None
@@ -179,13 +182,6 @@ class Policy:
             reason = around.no_retry
         action = Action(call=call, items=not hides_items, follow=follow)
         return (PASS if reason else action), reason
-
-    def _follows(self, verdict: Verdict, around: Circumstances) -> bool:
-        """Return True if the links on a page with seen content are followed."""
-        if verdict.kind != "unchanged":
-            return self.follow
-        follow = self.follow if self.follow_unchanged is None else self.follow_unchanged
-        return follow or around.is_start
 
     def _reason_to_pass(
         self, verdict: Verdict, around: Circumstances, *, hides_items: bool

@@ -76,14 +76,16 @@ class IndexCalls:
         self._pause: Future[None] = Future()
         self._away: IndexUnreachable | None = None  # the last error
         self._away_since_s = self._next_attempt_s = 0.0
-        self._is_urgent = self._is_ending = False
+        self.is_urgent = False
+        """Calls are repeated only for a few seconds, because the crawl waits for them."""
+        self._is_ending = False
         self._not_stored = 0
 
     async def observe(self, page: PageToObserve) -> tuple[Observation, float] | None:
         """Return the observation of a page, and the duration of the call in milliseconds. On a
         network, one call may observe several pages.
         """
-        self._is_urgent = False  # the crawl is not idle
+        self.is_urgent = False  # the crawl is not idle
         answer: Future[tuple[Observation, float] | None] = Future()
         self._tell(page.key, _observe_all, page, answer.set_result)
         return await result_of(answer, in_loop=True)
@@ -126,10 +128,6 @@ class IndexCalls:
     def acted(self, observation: Observation, action: Action) -> None:
         """Record what was done with a page as by `tell`; see `Index.acted`."""
         self._tell(observation.key, _ACTED, (observation, action))
-
-    def hurry(self) -> None:
-        """Repeat calls only for a few more seconds, because the crawl waits for them."""
-        self._is_urgent = True
 
     async def finish(self) -> None:
         """Wait until all calls have ended. From now on, none is repeated."""
@@ -245,7 +243,7 @@ class IndexCalls:
         waiting, self._waiting = self._waiting, deque()
         self._waiting.extend(call for call in waiting if call.is_patient)
         self._fail([call for call in waiting if not call.is_patient], error)
-        patience_s = min(self._patience_s, PAUSE_S) if self._is_urgent else self._patience_s
+        patience_s = min(self._patience_s, PAUSE_S) if self.is_urgent else self._patience_s
         if not calls[0].is_patient or now_s - self._away_since_s > patience_s or self._is_ending:
             return False
         self._pause = Future()

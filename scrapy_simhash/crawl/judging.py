@@ -397,7 +397,7 @@ class Judging:
     def idle(self) -> bool:
         """Discard verdicts that no callback took; return True if dropped copies still wait."""
         self._discard_early(is_idle=True)
-        self.calls.hurry()
+        self.calls.is_urgent = True
         # The spider may have asked for its failed pages before the callbacks of these ran.
         late = [copy for copy in self._ran_late.values() if self.contents.is_refused(copy)]
         self._ran_late.clear()

@@ -120,10 +120,11 @@ class _CopiesByPage:
         self, key: str, is_taken: Callable[[DroppedCopy], bool] = lambda _: True
     ) -> list[DroppedCopy]:
         """Remove and return the copies of a page for which `is_taken` returns True."""
-        copies = self.by_page.pop(key, [])
-        taken = [copy for copy in copies if is_taken(copy)]
-        if len(taken) < len(copies):
-            self.by_page[key] = [copy for copy in copies if copy not in taken]
+        taken, left = list[DroppedCopy](), list[DroppedCopy]()
+        for copy in self.by_page.pop(key, []):
+            (taken if is_taken(copy) else left).append(copy)
+        if left:
+            self.by_page[key] = left
         self.count -= len(taken)
         return taken
 
@@ -300,7 +301,7 @@ class Retries:
         """
         self._came[key] = page, under
         if page is None:  # it will not be settled
-            self._request_outdated(under)
+            self.request(self._left.take(key))
 
     def requested_by_callback(self, key: str) -> None:
         """Release the held copies with this key, because a callback requests the page again."""
