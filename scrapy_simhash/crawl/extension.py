@@ -22,12 +22,12 @@ from scrapy_simhash.crawl.fingerprinting import Fingerprinter
 from scrapy_simhash.crawl.following import Following
 from scrapy_simhash.crawl.foreign_values import ForeignValues
 from scrapy_simhash.crawl.identity import Identity
+from scrapy_simhash.crawl.index_calls import Syncer
 from scrapy_simhash.crawl.judging import Judging
 from scrapy_simhash.crawl.opening import CrawlStarts
 from scrapy_simhash.crawl.settings import SimhashSettings, conflicts, is_on, logged_settings_errors
 from scrapy_simhash.crawl.settlement import Settlement
 from scrapy_simhash.crawl.stats import CrawlStats, ErrorLog
-from scrapy_simhash.crawl.syncing import Syncer
 from scrapy_simhash.crawl.waiting import WaitingSpiders
 from scrapy_simhash.errors import SettingsError, SimhashError
 

@@ -5,6 +5,8 @@ On a network, calls are made in turn. All waiting calls of the kind that is next
 in one call of the index, as databases commit the transactions of many clients. Calls with the same
 key are made in their order. After the index could not be reached, calls that settle pages are
 repeated every five seconds, and observations fail at once until it answers.
+
+Embedded indexes are synced to disk in a thread, because an fsync would block the event loop.
 """
 
 from __future__ import annotations
@@ -12,7 +14,9 @@ from __future__ import annotations
 import time
 from collections import deque
 from concurrent.futures import Future
+from contextlib import suppress
 from functools import partial
+from threading import Event, Thread
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypeVar
 
 from scrapy.utils.asyncio import call_later, run_in_thread
@@ -40,6 +44,7 @@ MAX_TOGETHER = 32
 _SEARCHED = 8 * MAX_TOGETHER
 # Pause before the next attempt to reach an index.
 PAUSE_S = 5.0
+_SYNC_INTERVAL_S = 0.5
 
 
 class _Call(NamedTuple):
@@ -286,3 +291,30 @@ _CONFIRM = [partial(_call, "confirm_all", gave_items=gave_items) for gave_items 
 _DISCARD = partial(_call, "discard_all")
 _FORGET = partial(_call, "discard_all")  # after an error that was counted
 _ACTED = partial(_call, "acted_all")
+
+
+class Syncer:
+    """A thread that syncs the indexes of a crawl twice a second."""
+
+    def __init__(self) -> None:
+        self._ended = Event()
+        self._thread: Thread | None = None
+
+    def start(self, *indexes: Any) -> None:
+        """Start the thread for some indexes. Call this once."""
+        # A daemon thread, so that a forced exit of the interpreter does not wait for it.
+        self._thread = Thread(target=self._run, args=indexes, name="simhash sync", daemon=True)
+        self._thread.start()
+
+    def close(self) -> None:
+        """Stop the thread. Call this before the indexes are closed."""
+        self._ended.set()
+        if self._thread is not None:
+            self._thread.join()
+
+    def _run(self, *indexes: Any) -> None:
+        while not self._ended.wait(_SYNC_INTERVAL_S):
+            for index in indexes:
+                # If the error persists, the next write reports it.
+                with suppress(StorageError):
+                    index.sync()

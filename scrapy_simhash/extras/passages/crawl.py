@@ -18,10 +18,10 @@ from scrapy import signals as scrapy_signals
 from scrapy_simhash import signals
 from scrapy_simhash.crawl.extension import SimhashExtension
 from scrapy_simhash.crawl.fingerprinting import result_of
+from scrapy_simhash.crawl.index_calls import Syncer
 from scrapy_simhash.crawl.pipeline import tag_item
 from scrapy_simhash.crawl.settings import SettingsReader, logged_settings_errors
 from scrapy_simhash.crawl.stats import CrawlStats
-from scrapy_simhash.crawl.syncing import Syncer
 from scrapy_simhash.errors import SimhashError, StorageError
 from scrapy_simhash.extras.passages.index import open_passages
 
