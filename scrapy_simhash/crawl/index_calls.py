@@ -90,24 +90,18 @@ class IndexCalls:
         """Return the observation of a page, and the duration of the call in milliseconds. On a
         network, one call may observe several pages.
         """
+        if not self.in_threads:
+            return self.observe_now(page)
         self.is_urgent = False  # the crawl is not idle
         answer: Future[tuple[Observation, float] | None] = Future()
         self._tell(page.key, _observe_all, page, answer.set_result)
         return await result_of(answer, in_loop=True)
 
     def observe_now(self, page: PageToObserve) -> tuple[Observation, float] | None:
-        """Do the same as `observe` in the event loop."""
-        return self.now(page.key, lambda index: _observe_all(index, [page])[0])
-
-    def now(self, key: str, ask: Callable[[Any], _Result]) -> _Result | None:
-        """Call the index in the event loop, and return the answer."""
-        if self.index is None:
-            return None
-        try:
-            return ask(self.index)
-        except StorageError as error:
-            self._errors.count_error("index", error, key)
-            return None
+        """Do the same as `observe` for an embedded index."""
+        answers: list[tuple[Observation, float] | None] = []
+        self._tell(page.key, _observe_all, page, answers.append)
+        return answers[0]
 
     def tell(
         self,

@@ -193,12 +193,10 @@ class Judging:
         crawl = self._crawl
         crawl.ended_s, crawl.finished = int(time()), finished
         try:
-            size: int | None = self.index.end_crawl(*crawl.note())
+            self.stats.index_size(self.index.end_crawl(*crawl.note()))
         except StorageError as error:
             self.errors.count_error("history", error, str(self.location))
-            size = self.calls.now("the end of the crawl", len)
-        if size is not None:
-            self.stats.index_size(size)
+            self.calls.tell("the end of the crawl", len, self.stats.index_size)
         if self.stats.has_counts:
             summary = self.stats.summary(f"{self._what}s", self.policy.action)
             logger.info("%s", summary, extra={"spider": self.errors.spider})
@@ -462,18 +460,17 @@ class Judging:
         gave_items = page is None or page.gave_items
         calls = (lambda _: False) if page is None else page.calls_copy
 
-        def confirmed_copies(_: None) -> None:
-            self.retries.confirmed(key, observation, gave_items=gave_items, is_to_call=calls)
-
-        def discarded_copies(_: None) -> None:
-            self.retries.discarded(key, refused=page is not None and page.asked_again)
-
         if not confirmed:
-            self.calls.discard(observation, discarded_copies)
+            refused = page is not None and page.asked_again
+            self.calls.discard(observation, lambda _: self.retries.discarded(key, refused=refused))
             return
         if page is not None and observation.kind != "near-duplicate":  # whose text is stored
             self._keep_text(key, page.title, page.text)
-        self.calls.confirm(observation, confirmed_copies, gave_items=gave_items)
+
+        def release(_: None) -> None:
+            self.retries.confirmed(key, observation, gave_items=gave_items, is_to_call=calls)
+
+        self.calls.confirm(observation, release, gave_items=gave_items)
 
     def _count_called(self, page: PageState, verdict: Verdict) -> None:
         """Count the outcome of a copy whose callback has run for what its original did not give."""

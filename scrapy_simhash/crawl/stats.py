@@ -107,9 +107,10 @@ class CrawlStats:
         self.count(f"kept/{reason}")
         self.count(f"kept/{reason}/{verdict.kind.replace('-', '_')}")
 
-    def index_size(self, entries: int) -> None:
-        """Set the stat of the number of entries in the index."""
-        self._collector.set_value(f"{self._prefix}/index/size", entries)
+    def index_size(self, entries: int | None) -> None:
+        """Set the stat of the number of entries in the index, unless it is unknown."""
+        if entries is not None:
+            self._collector.set_value(f"{self._prefix}/index/size", entries)
 
     @property
     def has_counts(self) -> bool:
