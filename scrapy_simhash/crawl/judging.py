@@ -15,7 +15,7 @@ from weakref import ref
 
 from scrapy.utils.datatypes import LocalCache
 
-from scrapy_simhash.crawl.advice import (
+from scrapy_simhash.crawl.crawl_report import (
     EMPTY_FIELDS,
     UNMATCHED_SELECTORS,
     UnmatchedNames,
@@ -23,7 +23,7 @@ from scrapy_simhash.crawl.advice import (
     warn_of_copies,
     warn_of_no_items,
 )
-from scrapy_simhash.crawl.canonical import CanonicalUrls
+from scrapy_simhash.crawl.identity import CanonicalUrls
 from scrapy_simhash.crawl.index_calls import IndexCalls
 from scrapy_simhash.crawl.opening import open_in_directory, open_in_redis
 from scrapy_simhash.crawl.retries import (

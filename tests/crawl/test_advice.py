@@ -5,7 +5,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from scrapy_simhash.crawl.advice import UnmatchedNames, index_option
+from scrapy_simhash.crawl.crawl_report import UnmatchedNames, index_option
 from scrapy_simhash.index.redis import RedisAddress
 from tests.crawl.harness import Crawl, run
 from tests.crawl.pages import page

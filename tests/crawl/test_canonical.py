@@ -6,8 +6,8 @@ from hypothesis import strategies as st
 from scrapy.http import HtmlResponse
 
 from scrapy_simhash import open_index
-from scrapy_simhash.crawl import canonical
-from scrapy_simhash.crawl.canonical import canonical_url, comparable
+from scrapy_simhash.crawl import identity
+from scrapy_simhash.crawl.identity import canonical_url, comparable
 from scrapy_simhash.verdict import Verdict
 from tests.crawl.harness import Crawl, crawled, run_named
 from tests.crawl.pages import page
@@ -211,7 +211,7 @@ def verdict(key, representative=None):
 
 def test_what_a_page_named_before_it_changed_counts_no_more():
     urls, copy, page = (
-        canonical.CanonicalUrls(),
+        identity.CanonicalUrls(),
         verdict("http://a/new", "http://a/old"),
         response(),
     )
