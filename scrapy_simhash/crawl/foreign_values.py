@@ -56,9 +56,9 @@ _MAX_CHARACTERS = 500
 _MAX_VALUES = 50  # of an item
 _MIN_WORD_CHARACTERS = 4
 # No alternative looks further than the next one begins, so it takes linear time.
-_MARKUP = re.compile(r"<(script|style)\b.*?(</\1|\Z)|<[^<>]*>?", re.DOTALL | re.IGNORECASE)
-# Around the value of an attribute, and around texts and numbers in the data of a script.
-_MARKED = r"""(["'])%s\1|=%s[\s>]|:\s*%s\s*[,}\]]"""
+_MARKUP = re.compile(r"<(script|style|select)\b.*?(</\1|\Z)|<[^<>]*>?", re.DOTALL | re.IGNORECASE)
+# The value of an attribute, or a number in the data of a script. Others may be counts by accident.
+_MARKED_NUMBER = r"""(["'])%s\1|=%s[\s>]|:\s*%s\s*[,}\]]"""
 _BETWEEN_DIGITS = re.compile(r"(?<=\d)[.,'\s]+(?=\d)")
 # A number, perhaps with a currency. Shorter ones are on many pages, longer ones may be times.
 _NUMBER = re.compile(r"[^\d:/-]{0,4}(\d{3,8})\D{0,4}")
@@ -174,6 +174,7 @@ class ForeignValues:
         if not page.markup and isinstance(response, TextResponse):
             page.markup = unescape(response.text)
             page.said = _MARKUP.sub(" ", page.markup).casefold()
+            page.markup += repr(response.headers)
         urls = unquote(f"{page.request.url} {response.url}")
         said = f"{page.said} {urls} {self._arguments.shown(page.request)}".casefold()
         found = set()
@@ -204,16 +205,15 @@ def _is_foreign(word: str, said: str) -> bool:
 
 
 def _is_marked(text: str, page: PageState) -> bool:
-    """Return True if only an attribute or a script of a page says a text, and it is no URL."""
-    if not text or text.startswith(_URL_STARTS):
+    """Return True if only attributes, scripts, comments or headers of a page say a text, and it is
+    no URL.
+    """
+    if text not in page.markup or text.startswith(_URL_STARTS):
         return False
-    marked = _MARKED.replace("%s", re.escape(text))
-    whole = rf"(?<!\w){re.escape(text.casefold())}(?!\w)"
-    return (
-        text in page.markup
-        and bool(re.search(marked, page.markup))
-        and not re.search(whole, page.said)
-    )
+    whole = rf"(?<!\w){re.escape(text)}(?!\w)"
+    is_number = not any(map(str.isalpha, text))
+    marked = _MARKED_NUMBER.replace("%s", re.escape(text)) if is_number else whole
+    return bool(re.search(marked, page.markup)) and not re.search(whole.casefold(), page.said)
 
 
 def _names_in(url: str) -> list[str]:

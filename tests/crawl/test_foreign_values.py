@@ -14,9 +14,10 @@ from scrapy_simhash.verdict import Verdict
 
 HTML = (
     "<h1>No reviews yet</h1><p class='box-available' data-seat='5 a' data-row=12>Write the first one, for 1250,00 EUR</p>"
+    "<!-- ref: R-7 --><select><option>xl</select>"
     "<script>owner = {'name': 'tide mill', 'stock':31}</script>"
 )
-
+HEADERS = {"X-Asset": "b-12"}
 
 LOOP = {}
 LOOP["loop"] = LOOP
@@ -40,7 +41,7 @@ class Crawl:
         kind = "new" if representative is None else "near-duplicate"
         verdict = Verdict(kind=kind, key=url, bits=64, representative=representative)
         request = Request(url, callback)
-        response = HtmlResponse(url, body=html.encode(), encoding="utf-8")
+        response = HtmlResponse(url, body=html.encode(), encoding="utf-8", headers=HEADERS)
         return PageState(url, verdict, PASS, request), response
 
     def gave(self, item, callback=None):
@@ -76,6 +77,10 @@ def crawl():
         {"seat": "5 a"},  # in an attribute
         {"seat": 12},
         {"stock": 31},  # in a script
+        {"size": "box"},  # a part of an attribute
+        {"size": "xl"},  # an option
+        {"kind": "R-7"},  # in a comment
+        {"asset": "b-12"},  # in a header
     ],
 )
 def test_words_from_elsewhere_are_foreign(crawl, item):
@@ -87,7 +92,14 @@ def test_words_from_elsewhere_are_foreign(crawl, item):
     [
         {"title": "no REVIEWS yet"},
         {"note": "Write & First"},
-        {"id": 17, "at": "2026-11-26T23:50:00", "token": "3fa4b2c1", "none": None},
+        {
+            "id": 17,
+            "row": 7,
+            "is": True,
+            "at": "2026-11-26T23:50:00",
+            "token": "3fa4b2c1",
+            "none": None,
+        },
         {"id": "3f2b9c1e-dead-4bad-8f00-cafe12345678", "slug": "no-reviews-yet"},
         {"url": "https://x.test/1", "page": "https://x.test/a/1.php"},
         {"short": "a tea", "empty": ""},
