@@ -187,7 +187,10 @@ class ForeignValues:
             if any(_is_foreign(word, said) for word in words):
                 found.add(hash(words))
         short = [text for text in _read(item, all_numbers=True) if len(text) <= _MAX_CHARACTERS]
-        return found | {hash(text) for text in short[:_MAX_VALUES] if _is_marked(text, page)}
+        found |= {hash(text) for text in short[:_MAX_VALUES] if _is_marked(text, page)}
+        return (
+            found | {hash(frozenset(found))} if found else found
+        )  # the sizes S and L, not S and M
 
 
 def _read(item: Any, *, all_numbers: bool = False) -> list[str]:

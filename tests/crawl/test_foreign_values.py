@@ -130,6 +130,14 @@ def test_a_callback_is_trusted_after_three_copies_with_the_same_words(crawl):
     assert not crawl.gave({"source": "elsewhere"})
 
 
+def test_values_that_earlier_copies_had_one_by_one_are_others_together(crawl):
+    original = crawl.gave({"sizes": ["Mill", "Tide"]})
+    assert not crawl.differs(original, {"sizes": ["Tide", "Mill"]})
+    assert crawl.differs(original, {"sizes": ["Mill", "Clock"]})
+    assert crawl.differs(original, {"sizes": ["Tide", "Clock"]})
+    assert not crawl.differs(original, {"sizes": ["Tide", "Clock"]})
+
+
 def test_a_resumed_crawl_looks_at_the_items_of_copies_of_earlier_pages(crawl):
     crawl.values = ForeignValues(Arguments(), resumed=True)
     earlier = "https://x.test/earlier"
