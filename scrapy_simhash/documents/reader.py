@@ -24,6 +24,7 @@ from scrapy_simhash.documents.lines import (
     line_parts,
     parse_json,
 )
+from scrapy_simhash.errors import ExtractionError
 from scrapy_simhash.markup import begins_as_html, is_html
 
 if TYPE_CHECKING:
@@ -183,7 +184,15 @@ class DocumentReader:
         fields = ("url", "id") if self.name_field is None else (self.name_field,)
         values = (value.get(field) for field in fields)
         name = next((str(v) for v in values if isinstance(v, (str, int)) and str(v).strip()), place)
-        return self._document(without_surrogates(name), without_surrogates(text))
+        text = without_surrogates(text)
+        if not begins_as_html(text):
+            from scrapy_simhash.extraction import plain_text
+
+            try:
+                text = plain_text(text)
+            except ExtractionError as error:
+                return Skipped(place, "no text could be extracted", str(error))
+        return self._document(without_surrogates(name), text)
 
     def _document(self, name: str, text: str, *, html: bool = False) -> Document | Skipped:
         if html and not is_html(text):

@@ -77,6 +77,8 @@ def test_json_lines_are_a_document_each(write):
             {"id": 7, "text": "two"},
             {"url": "", "text": "three"},
             {"url": None, "id": " ", "text": "four"},
+            {"id": "x", "text": "<p>List&lt;T></p><p>five</p>"},
+            {"id": "y", "text": "a <video> &amp; six"},
         )
         + "\n"
         + lines({"text": f"<html><p>{TEXT}</html>"}),
@@ -86,7 +88,9 @@ def test_json_lines_are_a_document_each(write):
         Document("7", "two"),
         Document(f"{path}:3", "three"),
         Document(f"{path}:4", "four"),
-        Document(f"{path}:6", f"<html><p>{TEXT}</html>", is_html=True),
+        Document("x", "List<T>\nfive"),
+        Document("y", "a <video> & six"),
+        Document(f"{path}:8", f"<html><p>{TEXT}</html>", is_html=True),
     ]
 
 
