@@ -4,7 +4,7 @@ process.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import make_dataclass
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
@@ -25,53 +25,8 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
 
-@dataclass
-class DataclassItem:
-    url: str
-    simhash_kind: str | None = None
-    simhash_representative: str | None = None
-    simhash_distance: int | None = None
-    simhash_fingerprint: str | None = None
-
-
-@attrs.define
-class AttrsItem:
-    url: str
-    simhash_kind: str | None = None
-    simhash_representative: str | None = None
-    simhash_distance: int | None = None
-    simhash_fingerprint: str | None = None
-
-
-class ScrapyItem(Item):
-    url = Field()
-    simhash_kind = Field()
-    simhash_representative = Field()
-    simhash_distance = Field()
-    simhash_fingerprint = Field()
-
-
-class BareItem(Item):
-    url = Field()
-
-
-@dataclass
-class BareDataclass:
-    url: str
-
-
-@dataclass(frozen=True)
-class FrozenDataclass:
-    url: str
-    simhash_kind: str | None = None
-    simhash_representative: str | None = None
-    simhash_distance: int | None = None
-    simhash_fingerprint: str | None = None
-
-
-class PartialItem(Item):
-    url = Field()
-    simhash_kind = Field()
+TAGS = tuple(f"simhash_{name}" for name in ("kind", "representative", "distance", "fingerprint"))
+TAGGED = [("url", str), *((name, Any, None) for name in TAGS)]
 
 
 class PlainObject:
@@ -83,13 +38,15 @@ class PlainObject:
 
 ITEM_TYPES: dict[str, Any] = {
     "dict": dict,
-    "dataclass": DataclassItem,
-    "attrs": AttrsItem,
-    "item": ScrapyItem,
-    "bare item": BareItem,
-    "bare dataclass": BareDataclass,
-    "frozen dataclass": FrozenDataclass,
-    "partial item": PartialItem,
+    "dataclass": make_dataclass("DataclassItem", TAGGED),
+    "attrs": attrs.make_class(
+        "AttrsItem", {"url": attrs.field(), **{name: attrs.field(default=None) for name in TAGS}}
+    ),
+    "item": type("ScrapyItem", (Item,), {name: Field() for name in ("url", *TAGS)}),
+    "bare item": type("BareItem", (Item,), {"url": Field()}),
+    "bare dataclass": make_dataclass("BareDataclass", ["url"]),
+    "frozen dataclass": make_dataclass("FrozenDataclass", TAGGED, frozen=True),
+    "partial item": type("PartialItem", (Item,), {"url": Field(), "simhash_kind": Field()}),
     "plain object": PlainObject,
 }
 

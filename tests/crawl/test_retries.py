@@ -110,6 +110,15 @@ def test_if_a_page_gives_no_items_in_a_crawl_that_gives_some_its_copy_is_request
     assert world.asked() == ["a"]
 
 
+@pytest.mark.parametrize("same", [True, False])
+def test_a_copy_whose_request_carries_something_else_is_requested(world, same):
+    world.near("a", "page", pending=False)
+    world.says["a"] = replace(world.says["a"], earlier=Earlier(same_request=same))
+    world.hold("page", "a")
+    world.retries.discarded("page")
+    assert world.asked() == ([] if same else ["a"])
+
+
 def test_the_last_responses_are_kept_up_to_a_size(world, monkeypatch):
     monkeypatch.setattr(retries, "_MAX_RESPONSE_BYTES", 8)
     copies = [dropped(key) for key in "abc"]

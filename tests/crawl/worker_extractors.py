@@ -8,9 +8,7 @@ import random
 import re
 import signal
 import sys
-import threading
 import time
-from contextlib import suppress
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, NoReturn
@@ -77,14 +75,6 @@ def _print(text: str) -> None:
     os.write(1, text.encode())
 
 
-def _write_to_parent(content: str) -> None:
-    """Write to the socket, as broken code in C could."""
-    for link in Path("/proc/self/fd").iterdir():
-        with suppress(OSError):
-            if int(link.name) > 2 and str(link.readlink()).startswith("socket:"):
-                os.write(int(link.name), bytes.fromhex(content))
-
-
 def _meet(directory: str) -> None:
     """Record the process id, and wait for the others."""
     _write(f"{directory}/{os.getpid()}", "")
@@ -101,31 +91,6 @@ def _arrive(directory: str) -> NoReturn:
 def _arrive_holding(directory: str) -> None:
     _write(f"{directory}/{os.getpid()}", "")
     _hold("")
-
-
-def _thread(_: str) -> None:
-    """One that does not end with the program."""
-    threading.Thread(target=never, args=("",)).start()
-
-
-def _describe(path: str) -> None:
-    """Record the state of this process."""
-    files = {}
-    for link in Path("/proc/self/fd").iterdir():
-        with suppress(OSError):  # that of listing them
-            files[link.name] = (str(link.readlink()), os.get_inheritable(int(link.name)))
-    _write(
-        path,
-        {
-            "pid": os.getpid(),
-            "parent": os.getppid(),
-            "files": files,
-            "path": sys.path,
-            "main": getattr(sys.modules["__main__"], "__file__", None),
-            "threads": threading.active_count(),
-            "directory": os.getcwd(),  # noqa: PTH109
-        },
-    )
 
 
 def _write(path: str, content: object) -> None:
@@ -146,11 +111,8 @@ ORDERS: dict[str, Callable[[str], object]] = {
     "leave": lambda status: _raise(SystemExit(status)),
     "interrupt": lambda _: _raise(KeyboardInterrupt()),
     "print": _print,
-    "write": _write_to_parent,
     "meet": _meet,
     "arrive": _arrive,
     "arrive_holding": _arrive_holding,
     "take": lambda mebibytes: bytearray(int(mebibytes) << 20),
-    "thread": _thread,
-    "describe": _describe,
 }
