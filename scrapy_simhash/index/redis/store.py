@@ -49,7 +49,7 @@ if TYPE_CHECKING:
     from scrapy_simhash.index.redis.server import Server
     from scrapy_simhash.index.rules import CrawlRules
 
-    Observed: TypeAlias = tuple[Observation, Pending | None]
+    Observed: TypeAlias = tuple[Observation, "HeldPage | None"]
 
 logger = logging.getLogger(__name__)
 
@@ -211,10 +211,10 @@ class RedisStore(RedisRows):
             assert isinstance(page, HeldPage)
             # Of two pages with the same key, the first must be stored before the second.
             if len(batch) == _PAGES_AT_ONCE or page.digest in batch:
-                self._store_together(batch.values(), rules)
+                self._store_together([*batch.values()], rules)
                 batch = {}
             batch[page.digest] = page
-        self._store_together(batch.values(), rules)
+        self._store_together([*batch.values()], rules)
 
     def sync(self) -> None:
         """Do nothing: the server writes to its disk as it is configured."""
@@ -444,9 +444,21 @@ class RedisStore(RedisRows):
         self._held.pop(page.attempt, None)
         page.is_settled = True
 
-    def _store_together(self, pages: Iterable[HeldPage], rules: CrawlRules) -> None:
+    def _store_together(self, pages: Sequence[HeldPage], rules: CrawlRules) -> None:
+        """Store pages with different keys. Those whose leases have ended are observed again."""
+        for _ in range(_MAX_REPEATS):
+            ended = self._try_to_store(pages, rules)
+            pages = [page for page in ended if self._is_pending_again(page, rules)]
+            if not pages:
+                return
         for page in self._try_to_store(pages, rules):
-            self._store_again(page, rules)
+            self._settle(page)
+            raise StorageError(
+                self.location,
+                f"the lease of {page.observation.key!r} ended again and again before the page was "
+                f"confirmed: make it longer than {self._lease_ms / 1000:g} s "
+                "(SIMHASH_REDIS_LEASE_S)",
+            )
 
     def _try_to_store(self, pages: Iterable[HeldPage], rules: CrawlRules) -> list[HeldPage]:
         """Store pages, unless a later observation of their page key is stored, and remove what they
@@ -486,53 +498,30 @@ class RedisStore(RedisRows):
                     expected[page] = answer[1]
         return ended
 
-    def _store_again(self, page: HeldPage, rules: CrawlRules) -> None:
-        """Observe again a page whose lease has ended, and store it."""
-        for _ in range(_MAX_REPEATS):
-            self.lost_leases += 1
-            again = self._observe_again(page, rules)
-            try:
-                has_ended = again is not None and bool(self._try_to_store([again], rules))
-            except BaseException:
-                with suppress(StorageError):  # then its lease ends
-                    self.release([again] if again else [])
-                raise  # `page` is still held: it can be confirmed again
-            if again is not None:
-                self._settle(again)
-            if not has_ended:
-                self._settle(page)
-                return
-        self._settle(page)
-        raise StorageError(
-            self.location,
-            f"the lease of {page.observation.key!r} ended again and again before the page was "
-            f"confirmed: make it longer than {self._lease_ms / 1000:g} s "
-            "(SIMHASH_REDIS_LEASE_S)",
-        )
-
-    def _observe_again(self, page: HeldPage, rules: CrawlRules) -> HeldPage | None:
-        """Observe a page whose lease has ended. Return it if it is pending again, else None."""
-        key, fingerprint, evidence = (
-            page.observation.key,
-            page.observation.fingerprint,
-            page.observation.evidence,
-        )
-        again_asked = PageToObserve(key, fingerprint, evidence, page.in_scope)
-        [(observed, again)] = self.observe_all([again_asked], rules)
-        if page.observation.representative and observed.representative is not None:
-            supersedes = None if page.supersedes is None else observed.representative
-            again = self.hold(observed, rules, supersedes)
+    def _is_pending_again(self, page: HeldPage, rules: CrawlRules) -> bool:
+        """Observe a page again whose lease has ended. Return True if it is pending under its new
+        attempt; else it is settled, because a copy has taken its place.
+        """
+        self.lost_leases += 1
+        before, key = page.observation, page.observation.key
+        again = PageToObserve(key, before.fingerprint, before.evidence, page.in_scope)
+        [(observed, held)] = self.observe_all([again], rules)
         kind, representative = observed.kind, observed.representative
+        if before.representative and representative is not None:
+            held = self.hold(observed, rules, page.supersedes and representative)
         logger.warning(
             "simhash: the lease of %r ended before the page was confirmed. It was observed again, "
             "and is %s now. If this happens often, use a longer lease (SIMHASH_REDIS_LEASE_S)",
             key,
-            "pending" if again else f"{kind} of {representative}" if representative else kind,
+            "pending" if held else f"{kind} of {representative}" if representative else kind,
         )
-        if not isinstance(again, HeldPage):
-            return None
-        again.gave_items = page.gave_items
-        return again
+        self._settle(page)
+        if held is None:
+            return False
+        page.entry, page.outdated, page.supersedes = held.entry, held.outdated, held.supersedes
+        page.attempt, page.value, page.is_settled = held.attempt, held.value, False
+        self._lease(page)
+        return True
 
     def _remove_replaced(self, page: HeldPage, entry: Entry, rules: CrawlRules) -> None:
         """Remove the entries that a stored page replaces."""
