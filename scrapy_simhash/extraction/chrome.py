@@ -8,12 +8,11 @@ from __future__ import annotations
 
 import re
 from functools import lru_cache
-from itertools import islice
+from itertools import islice, pairwise
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from scrapy_simhash.extraction.asides import asides_by_name, is_form_to_write
-from scrapy_simhash.extraction.calendars import is_calendar
 from scrapy_simhash.extraction.consent import consent_banners
 from scrapy_simhash.extraction.elements import holding, names_of
 
@@ -43,8 +42,6 @@ _LOGO = re.compile(
 _SURE_LOGO = re.compile(
     r"(?:^|[-_])(?:logo|branding|navbar-brand|site-?(?:title|name))(?:[-_]|$)|^brand$"
 )
-# Every match of `_LOGO` contains one of these words, which are faster to search.
-_LOGO_WORDS = ("logo", "masthead", "brand", "site", "header")
 # A form that contains one of these may be a whole page, and so may one with more links.
 _CONTENT_TAGS = ("p", "h1", "h2", "h3", "table", "article")
 _MAX_LINKS_OF_FORM = 5
@@ -58,7 +55,18 @@ _OUTER_TAGS = (
 _LISTING_TAGS = frozenset(("td", "th", "li", "dt", "dd"))
 # Types of an `input` that nobody fills in.
 _UNASKED = frozenset(("hidden", "submit", "button", "image"))
-HOME_PATHS = frozenset(("", "index.html", "index.htm", "index.php", "home"))
+_HOME_PATHS = frozenset(("", "index.html", "index.htm", "index.php", "home"))
+# The grid of a month: a table of the numbers 1 to 31, to choose a day. It says nothing of the page.
+_DAYS = {form: day for day in range(1, 32) for form in (str(day), f"{day:02}")}
+_MIN_DAYS = 28
+_LATE_DAYS = tuple(map(str, range(10, _MIN_DAYS + 1)))
+# A month has 53 digits at most, some more with days of other months.
+_MAX_CHARACTERS = 400
+# The cells that are no days name the weekdays, the month and the months before and after it.
+_MIN_SHARE_OF_CELLS = 0.7
+_MAX_OTHER_WORDS = 24
+# This share of the days follows the day before. Week numbers may stand between them.
+_MIN_SHARE_IN_ORDER = 0.8
 
 
 def rename_by_attributes(elements: Elements) -> list[tuple[HtmlElement, str]]:
@@ -112,7 +120,7 @@ def _rename_by_tag(elements: Elements, rename: Callable[[HtmlElement, str], None
         if form.tag == "form" and not _holds_content(form):
             rename(form, FORM_LINK if _is_link_in_list(form) else "nav")
     for table in elements.tagged("table"):
-        if table.tag == "table" and is_calendar(table):
+        if table.tag == "table" and _is_calendar(table):
             rename(table, "nav")
 
 
@@ -175,10 +183,9 @@ def is_logo(heading: HtmlElement) -> bool:
     """Return True if a heading, or an element around it, is named as the site's logo, or if it is a
     link to the front page.
     """
-    around = [heading, *heading.iterancestors()]
     return _is_link_home(heading) or any(
-        element.tag not in _NEVER_CHROME and any(map(_SURE_LOGO.search, names_of(element).split()))
-        for element in around
+        element.tag not in _NEVER_CHROME and _is_named(element, _SURE_LOGO)
+        for element in (heading, *heading.iterancestors())
     )
 
 
@@ -205,13 +212,13 @@ def _inside(passes: Callable[[HtmlElement], bool]) -> Callable[[HtmlElement], bo
 
 
 def _is_named_as_logo(element: HtmlElement) -> bool:
-    names = names_of(element).lower()
-    return (
-        any(word in names for word in _LOGO_WORDS)
-        and element.tag not in _NEVER_CHROME
-        # A heading named "header" is one; an element above it may be the header of the site.
-        and any(map((_SURE_LOGO if element.tag == "h1" else _LOGO).search, names.split()))
-    )
+    # A heading named "header" is one; an element above it may be the header of the site.
+    pattern = _SURE_LOGO if element.tag == "h1" else _LOGO
+    return element.tag not in _NEVER_CHROME and _is_named(element, pattern)
+
+
+def _is_named(element: HtmlElement, pattern: re.Pattern[str]) -> bool:
+    return any(map(pattern.search, names_of(element).lower().split()))
 
 
 def _is_link_home(heading: HtmlElement) -> bool:
@@ -226,14 +233,40 @@ def _is_link_home(heading: HtmlElement) -> bool:
     return bool(hrefs) and leads_home(hrefs[0])
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=8192)  # pages of a site share their navigation
 def leads_home(href: str) -> bool:
     """Return True if a link leads to the front page of a site."""
     href = href.strip()
-    if not href or href.startswith("#"):
+    # Most links lead elsewhere. Parsing all of them would take as long as parsing the page.
+    path = href.partition("//")[2].partition("/")[2] if "//" in href else href
+    if not href or path.strip("/") not in _HOME_PATHS:
         return False
     try:
         parts = urlsplit(href)
     except ValueError:
         return False
-    return parts.path.strip("/") in HOME_PATHS and not parts.fragment and not parts.query
+    leads_on = parts.fragment or parts.query or (parts.scheme and not parts.netloc)
+    return not leads_on and parts.path.strip("/") in _HOME_PATHS
+
+
+def _is_calendar(table: HtmlElement) -> bool:
+    """Return True for a table without inner tables whose cells are mostly the days of a month."""
+    if next(table.iterdescendants("table"), None) is not None:
+        return False
+    # Nearly all tables end here: texts of cells may follow one another without a space.
+    if sum(1 for _ in islice(table.iter("td", "th"), _MIN_DAYS)) < _MIN_DAYS:
+        return False
+    text = "".join(table.text_content().split())
+    if len(text) > _MAX_CHARACTERS or not all(day in text for day in _LATE_DAYS):
+        return False
+    cells = ["".join(cell.itertext()).split() for cell in table.iter("td", "th")]
+    cells = [words for words in cells if words]
+    days = [_DAYS[words[0]] for words in cells if len(words) == 1 and words[0] in _DAYS]
+    others = sum(len(words) for words in cells if len(words) > 1 or words[0] not in _DAYS)
+    in_order = sum(day + 1 == after for day, after in pairwise(days))
+    return (
+        len(set(days)) >= _MIN_DAYS
+        and len(days) >= _MIN_SHARE_OF_CELLS * len(cells)
+        and others <= _MAX_OTHER_WORDS
+        and in_order >= _MIN_SHARE_IN_ORDER * len(days)
+    )

@@ -1,5 +1,9 @@
 """The elements of a page by tag, by attribute and by name, for all who search them.
 
+`unfold` puts what a browser shows, and a parser does not, into the tree: declarative shadow roots
+(``template shadowrootmode``), documents in attributes (``iframe srcdoc``) and the fallback of
+objects that a browser cannot show.
+
 A search of a tree takes a tenth of the time of parsing it. So the tree is walked once for all tags,
 and once for each attribute.
 
@@ -11,10 +15,11 @@ names.
 from __future__ import annotations
 
 from functools import cache, cached_property
+from mimetypes import guess_type
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
 
     from lxml.html import HtmlElement
 
@@ -29,6 +34,9 @@ _TAGS = (
     *("iframe", "object", "embed", "video", "audio", "source"),
     *("h1", "h2", "h3", "h4", "h5", "h6", "caption"),
 )
+_SHADOW_MODES = ("open", "closed")
+# Media types that browsers show, by their beginnings; they then do not show the fallback.
+_SHOWN_TYPES = ("image/", "text/", "video/", "audio/", "application/pdf")
 
 
 class Elements:
@@ -99,6 +107,72 @@ def holding(inner: Iterable[HtmlElement]) -> set[HtmlElement | None]:
             holding.add(above)
             above = above.getparent()
     return holding
+
+
+def drop_all(elements: Iterable[HtmlElement]) -> None:
+    """Remove elements from their tree, except the root, but keep the text after them.
+
+    Calling `drop_tree` for each would copy the text between neighbours repeatedly.
+
+    :param elements: elements in document order, or a few lists of them, one after the other.
+    """
+    dropped = dict.fromkeys(elements)
+    for element in dropped:
+        above = element.getparent()
+        if above is None:  # the root, or an element that was removed with its neighbour
+            continue
+        run = [element]
+        while (following := run[-1].getnext()) is not None and following in dropped:
+            run.append(following)
+        text = "".join(one.tail or "" for one in run)
+        before = element.getprevious()
+        for one in run:
+            one.tail = None
+            above.remove(one)
+        if before is not None:
+            before.tail = (before.tail or "") + text
+        else:
+            above.text = (above.text or "") + text
+
+
+def unfold(elements: Elements, parse: Callable[[bytes], HtmlElement | None]) -> bool:
+    """Change a tree so that its elements are those that a browser shows; return False if they are.
+
+    :param parse: returns the tree of a document, or None if it has no element.
+    """
+    is_changed = False
+    for element in elements.tagged("template", "iframe", "object"):
+        if element.tag == "template":
+            if element.get("shadowrootmode", "").lower() in _SHADOW_MODES:
+                _attach(element)
+                is_changed = True
+        elif element.tag == "iframe":
+            source = element.get("srcdoc", "")
+            document = parse(source.encode()) if source.strip() else None
+            if document is not None:
+                element.tag = "div"
+                element.text = None
+                element.append(document)
+                is_changed = True
+        else:
+            data = element.get("data", "")
+            if (element.get("type") or guess_type(data)[0] or "").lower().startswith(_SHOWN_TYPES):
+                element.tag = "script"  # invisible, as for `lines_of`
+    return is_changed
+
+
+def _attach(template: HtmlElement) -> None:
+    """Make a template the shadow root of its parent, which shows other children only in slots."""
+    template.tag = "div"
+    host = template.getparent()
+    slots = {slot.get("name", "") for slot in template.iter("slot")}
+    if "" not in slots:
+        host.text = None
+        for child in host:
+            child.tail = None
+    drop_all(
+        [child for child in host if child is not template and child.get("slot", "") not in slots]
+    )
 
 
 @cache

@@ -1,21 +1,28 @@
-"""Find the names of a page and its identity, in what it shows and in what it declares."""
+"""Find the names of a page and its identity, in what it shows and in what it declares.
+
+Title and first heading may be the same on all pages of a site, and say nothing. Then the name is
+elsewhere: in the next heading, in a picture, in the breadcrumb, or in a line that looks like a
+heading. Such a *further name* is an identity (`scrapy_simhash.identities`): it tells apart two
+pages of one site that both have one of its kind. A page without it, such as a print version, agrees
+with any page.
+"""
 
 from __future__ import annotations
 
+import re
 from functools import lru_cache
-from itertools import islice
+from itertools import chain, islice, takewhile
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
-from scrapy_simhash.extraction.chrome import HOME_PATHS, is_logo, leads_home
-from scrapy_simhash.extraction.further_names import without_sites
-from scrapy_simhash.extraction.headings import LOWER_HEADINGS, of_level, text_of, with_role
+from scrapy_simhash.extraction.chrome import is_logo, leads_home
+from scrapy_simhash.extraction.elements import names_of
 from scrapy_simhash.extraction.lines import own_heading
-from scrapy_simhash.name_tokens import name_tokens, parts_of
+from scrapy_simhash.name_tokens import is_view, name_tokens, parts_of
 from scrapy_simhash.names import Names
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 
     from lxml.html import HtmlElement
 
@@ -24,16 +31,34 @@ if TYPE_CHECKING:
     from scrapy_simhash.extraction.lines import Line
 
 _MIN_HOST_LABEL_CHARACTERS = 3
-_MAX_HOME_SLASHES = 3  # https://host/
 _MAX_HOME_LINKS = 5
 _MAX_LINKS = 100  # a link to the front page is among the first
 _MAX_SITE_WORDS = 6
 # Without any name, the lines before the first one with more words are the name.
 _MAX_NAME_WORDS = 8
 _MAX_NAME_LINES = 3
+# A line with as many words is running text.
+_MIN_TEXT_WORDS = 8
+_SENTENCE_ENDS = (".", "!", "?", ":", "…", "。")
+# Shorter headings may be the same on all pages of a site, with the name in the line below.
+_MIN_HEADLINE_WORDS = 5
+# "12 comments" is no name.
+_COUNT = re.compile(r"\d[\d.,]*\s\w+")
+# Further elements of one kind are not looked at, so that nested ones take little time.
+_MAX_HEADINGS = 30
+_MAX_ELEMENTS = 300
+_MAX_LINES_AT_TOP = 10
+# What stands for a heading: a whole line in one of these elements, or in one that is named so.
+_STRESSED = frozenset("b big dt figcaption font legend strong summary th".split())
+_MAY_BE_NAMED = ("a", "div", "li", "p", "span", "td")
+_NAMED_AS_NAME = re.compile(r"(?:name|title|head(?:ing|line)|(?:^|\s)fn)(?:\s|$)")
+_LOWER_HEADINGS = ("h2", "h3", "h4", "h5", "h6", "caption")
+_LABELS = ("aria-label", "alt", "title")
+# More pieces of text are not read: elements in one another would take quadratic time.
+_MAX_PIECES = 1000
 
 
-def names_of(
+def page_names(
     elements: Elements, lines: Sequence[Line], facts: Declared, title: str, host: str
 ) -> Names:
     """Return the names of a page.
@@ -51,7 +76,7 @@ def names_of(
     declared_names = facts.main(_sameness([title, facts.title, *headings])).names
     brand = next(iter(facts.sites), "")
     if facts.title not in (title, *title_parts):
-        told = without_sites(facts.title, sites)
+        told = _without_sites(facts.title, sites)
         if told and not _sameness([title])(told):
             # The same title on all pages of a site says nothing.
             declared_names = [*declared_names, told]
@@ -61,7 +86,8 @@ def names_of(
     weak = declared_names[:1] or _lower_headings(elements, lines, 1 if title else _MAX_NAME_LINES)
     if not title and not declared_names:
         # A fragment may have a general heading before its name, or its name in an image.
-        weak = [*weak, *_first_lines(lines), *_first_image(elements.root)]
+        pictures = filter(None, _pictures(elements, is_without_headings=True))
+        weak = [*weak, *_first_lines(lines), *islice(pictures, 1)]
     return Names(title, weak, is_weak=True, sites=sites, brand=brand)
 
 
@@ -114,18 +140,17 @@ def _first_headings(elements: Elements, lines: Sequence[Line]) -> list[str]:
     own = own or [line.text for line in lines if line.heading]
     if not own:
         headings = [heading for heading in elements.tagged("h1") if not is_logo(heading)]
-        own = list(filter(None, map(text_of, headings or of_level(with_role(elements), "1"))))
+        own = list(filter(None, map(_text_of, headings or _with_role(elements, "1"))))
     return own
 
 
 def _lower_headings(elements: Elements, lines: Sequence[Line], count: int) -> list[str]:
     """Return the first headings of the highest levels below 1 that are in the content."""
     content = " ".join(line.text for line in lines if not line.chrome)
-    others = with_role(elements)
     found: list[str] = []
-    for tag in LOWER_HEADINGS:
-        for element in (*elements.tagged(tag), *of_level(others, tag[1:])):
-            text = text_of(element)
+    for tag in _LOWER_HEADINGS:
+        for element in (*elements.tagged(tag), *_with_role(elements, tag[1:])):
+            text = _text_of(element)
             if text and (not content or text in content or not element.text_content().strip()):
                 found.append(text)
                 if len(found) == count:
@@ -141,33 +166,18 @@ def _home_links(root: HtmlElement, host: str) -> list[str]:
     found: dict[str, None] = {}
     for link in islice(root.iter("a"), _MAX_LINKS):
         href = link.get("href", "")
-        if not _may_lead_home(href):
+        # Addresses without a scheme are mostly made by scripts, for all links alike.
+        if href.startswith("//") or not leads_home(href):
             continue
         linked = host_of(href)
         if linked and linked != (host := host or linked):
             continue
-        text = text_of(link)
+        text = _text_of(link)
         if text and text.count(" ") < _MAX_SITE_WORDS:
             found[text] = None
             if len(found) == _MAX_HOME_LINKS:
                 break
     return list(found)
-
-
-@lru_cache(maxsize=8192)  # pages of a site share their navigation
-def _may_lead_home(href: str) -> bool:
-    # Most links lead elsewhere. Parsing all of them would take as long as parsing the page.
-    if href.count("/") > _MAX_HOME_SLASHES:
-        return False
-    rest = href.strip().partition("://")[2]
-    path = rest.partition("/")[2] if rest else href.strip()
-    return path.strip("/") in HOME_PATHS and leads_home(href)
-
-
-def _first_image(root: HtmlElement) -> list[str]:
-    """Return the alternative text of the first image that has one."""
-    texts = (" ".join(image.get("alt", "").split()) for image in root.iter("img"))
-    return list(filter(None, texts))[:1]
 
 
 def _first_lines(lines: Sequence[Line]) -> list[str]:
@@ -189,3 +199,157 @@ def host_of(url: str) -> str:
         return (urlsplit(url.strip()).hostname or "").removeprefix("www.")
     except ValueError:  # brackets that are no IPv6 address
         return ""
+
+
+def further_names(
+    elements: Elements, lines: Sequence[Line], facts: Declared, names: Names
+) -> Iterator[tuple[str, str]]:
+    """Yield the further names of a page as (kind, tokens), at most one of each kind.
+
+    :param names: its title and headings. What only repeats their words is no further name.
+    """
+    known = {token for name in (names.title, *names.headings) for token in name_tokens(name)}
+    top = _lines_at_top(lines)
+    lower: Iterable[HtmlElement] = ()
+    if top:
+        in_order = islice(elements.root.iter(*_LOWER_HEADINGS), _MAX_HEADINGS)
+        lower = chain(in_order, _with_role(elements)[:_MAX_HEADINGS])
+    found: dict[str, Iterable[str]] = {
+        "title": [_without_sites(facts.title, names.sites)],
+        "subheading": filter(top.__contains__, map(_text_of, lower)),
+        "picture": _pictures(elements, is_without_headings=not names.headings),
+        "crumb": chain([facts.crumb], _current_crumbs(elements)),
+    }
+    if names.headings:  # below it may be a date, a rating or a price
+        first = filter(_is_no_sentence, islice(top, _are_general(names.headings, facts)))
+        found["lead"] = chain(
+            _leads(elements.root, list(filter(_has_no_digit, top))), filter(_has_no_digit, first)
+        )
+    else:
+        found["lead"] = chain(
+            _leads(elements.root, top), filter(_has_no_digit, takewhile(_is_no_sentence, top))
+        )
+        found["label"] = (
+            one.get("aria-label", "") for one in elements.root.iter("main", "article", "section")
+        )
+    for kind, texts in found.items():
+        for text in texts:
+            if not is_view(text) and not known.issuperset(tokens := name_tokens(text)):
+                yield kind, " ".join(tokens)
+                break
+
+
+def _lines_at_top(lines: Sequence[Line]) -> dict[str, None]:
+    """Return the lines of the content after the first heading, if any, up to the first text."""
+    first = next((at + 1 for at, line in enumerate(lines) if line.heading), 0)
+    found: dict[str, None] = {}
+    for line in lines[first:]:
+        if line.chrome or line.aside or line.is_links:  # a link has the name of another page
+            continue
+        if line.words >= _MIN_TEXT_WORDS or len(found) == _MAX_LINES_AT_TOP:
+            break
+        if not _COUNT.fullmatch(line.text):
+            found[line.text] = None
+    return found
+
+
+def _are_general(headings: Iterable[str], facts: Declared) -> bool:
+    """Return True if headings are short, and none is declared as the name of a thing."""
+    names = [name_tokens(name) for thing in facts.things for name in thing.names]
+    found = list(map(name_tokens, headings))
+    return all(len(one) < _MIN_HEADLINE_WORDS and one not in names for one in found)
+
+
+def _leads(root: HtmlElement, lines: Collection[str]) -> Iterator[str]:
+    """Yield the lines that are the text of an element that looks like a heading."""
+    elements = root.iter(*_STRESSED, *_MAY_BE_NAMED) if lines else ()
+    for element in islice(elements, _MAX_ELEMENTS):
+        if element.tag in _STRESSED or _is_of_name(names_of(element)):
+            # To read all texts would take long: elements that contain much may be named so.
+            pieces = islice(element.itertext(), _MAX_PIECES)
+            beginning = " ".join(next(filter(str.strip, pieces), "").split())
+            if any(line.startswith(beginning) for line in lines):
+                text = _shown_text(element)
+                if text in lines:
+                    yield text
+
+
+def _has_no_digit(text: str) -> bool:
+    return not any(map(str.isdigit, text))
+
+
+def _is_no_sentence(text: str) -> bool:
+    return not text.endswith(_SENTENCE_ENDS)
+
+
+@lru_cache(maxsize=8192)  # pages of a site share their classes
+def _is_of_name(names: str) -> bool:
+    return _NAMED_AS_NAME.search(names.lower()) is not None
+
+
+def _pictures(elements: Elements, *, is_without_headings: bool) -> Iterator[str]:
+    """Yield the alternative texts of images in an ``h1``, or in another heading without a text; of
+    all images if there are no headings.
+    """
+    around: Iterable[HtmlElement] = (elements.root,)
+    if not is_without_headings:
+        lower = elements.tagged(*_LOWER_HEADINGS)[:_MAX_HEADINGS]
+        around = (*elements.tagged("h1")[:_MAX_HEADINGS], *filter(len, lower))
+    for element in around:
+        for image in element.iter("img"):
+            if element.tag in _LOWER_HEADINGS and _shown_text(element):
+                break
+            yield " ".join(image.get("alt", "").split())
+
+
+def _current_crumbs(elements: Elements) -> Iterator[str]:
+    """Yield the texts of elements in breadcrumbs that stand for the page itself."""
+    for value in elements.values("aria-current")[:_MAX_HEADINGS]:
+        element = value.getparent()
+        around = (element, *element.iterancestors())
+        if value == "page" and any(map(_is_breadcrumb, around)):
+            yield _shown_text(element)
+    for element in elements.with_words(("breadcrumb",))[:_MAX_HEADINGS]:
+        yield _end_of(element)
+
+
+def _end_of(breadcrumb: HtmlElement) -> str:
+    """Return the last text of a breadcrumb, or ``""`` if it is in a link."""
+    for piece in breadcrumb.xpath("descendant::text()[normalize-space()][last()]"):
+        element = piece.getparent().getparent() if piece.is_tail else piece.getparent()
+        if all(one.tag != "a" for one in (element, *element.iterancestors())):
+            return " ".join(piece.split())
+    return ""
+
+
+def _is_breadcrumb(element: HtmlElement) -> bool:
+    return "breadcrumb" in f"{names_of(element)} {element.get('aria-label', '')}".lower()
+
+
+def _without_sites(title: str, sites: Iterable[str]) -> str:
+    """Return a declared title without the parts that name the site or a view."""
+    known = list(map(name_tokens, sites))
+    parts = [part for part in parts_of(title) if name_tokens(part) not in known]
+    return " - ".join(part for part in parts if not is_view(part))
+
+
+def _with_role(elements: Elements, level: str = "") -> list[HtmlElement]:
+    """Return the elements with the role of a heading, of any level or one; the default is 2."""
+    roles = elements.values("role")
+    found = [role.getparent() for role in roles if role.strip().lower() == "heading"]
+    return [one for one in found if level in ("", one.get("aria-level", "2").strip())]
+
+
+def _text_of(heading: HtmlElement) -> str:
+    """Return the text of a heading, or else the first label of it or of a picture in it."""
+    text = _shown_text(heading)
+    if text:
+        return text
+    inner = islice(heading.iter(), _MAX_PIECES)
+    labels = (element.get(name, "") for element in inner for name in _LABELS)
+    return next((" ".join(label.split()) for label in labels if label.strip()), "")
+
+
+def _shown_text(element: HtmlElement) -> str:
+    """Return the text of an element that is no longer than a heading."""
+    return " ".join("".join(islice(element.itertext(), _MAX_PIECES)).split())

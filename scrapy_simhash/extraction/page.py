@@ -8,20 +8,19 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from scrapy_simhash.extraction.declared import declared
-from scrapy_simhash.extraction.elements import Elements
-from scrapy_simhash.extraction.further_names import further_names
+from scrapy_simhash.extraction.elements import Elements, drop_all, unfold
 from scrapy_simhash.extraction.lines import join, lines_of
 from scrapy_simhash.extraction.naming import (
+    further_names,
     host_of,
     identities_of,
     is_document,
     main_thing,
-    names_of,
+    page_names,
 )
-from scrapy_simhash.extraction.readability import drop_all, element_class
+from scrapy_simhash.extraction.readability import element_class
 from scrapy_simhash.extraction.segments import MAX_SHORT_WORDS, content_lines, words_of
 from scrapy_simhash.extraction.selectors import Selectors, compiled_selector, compiled_values
-from scrapy_simhash.extraction.shown import unfold
 from scrapy_simhash.extraction.targets import embedded_documents, own_targets
 from scrapy_simhash.sites import registered_domain
 
@@ -322,7 +321,7 @@ class Page:
         if not host:
             domains = set(map(registered_domain, filter(None, map(host_of, stylesheets))))
             host = domains.pop() if len(domains) == 1 else ""
-        names = names_of(elements, self.lines, facts, title, host)
+        names = page_names(elements, self.lines, facts, title, host)
         main = main_thing(facts, names)
         return Extraction(
             "",

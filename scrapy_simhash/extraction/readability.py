@@ -23,10 +23,10 @@ from typing import TYPE_CHECKING, Any
 
 from scrapy_simhash.extraction.chrome import asides, hidden_elements
 from scrapy_simhash.extraction.consent import consent_elements
-from scrapy_simhash.extraction.elements import holding, names_of
+from scrapy_simhash.extraction.elements import drop_all, holding, names_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable
 
     from lxml.html import HtmlElement
 
@@ -147,32 +147,6 @@ def element_class() -> type[HtmlElement]:
             super().drop_tree()
 
     return CountingElement
-
-
-def drop_all(elements: Iterable[HtmlElement]) -> None:
-    """Remove elements from their tree, except the root, but keep the text after them.
-
-    Calling `drop_tree` for each would copy the text between neighbours repeatedly.
-
-    :param elements: elements in document order, or a few lists of them, one after the other.
-    """
-    dropped = dict.fromkeys(elements)
-    for element in dropped:
-        above = element.getparent()
-        if above is None:  # the root, or an element that was removed with its neighbour
-            continue
-        run = [element]
-        while (following := run[-1].getnext()) is not None and following in dropped:
-            run.append(following)
-        text = "".join(one.tail or "" for one in run)
-        before = element.getprevious()
-        for one in run:
-            one.tail = None
-            above.remove(one)
-        if before is not None:
-            before.tail = (before.tail or "") + text
-        else:
-            above.text = (above.text or "") + text
 
 
 @lru_cache(maxsize=1)

@@ -9,7 +9,7 @@ import pytest
 from readability import Document
 
 from scrapy_simhash.extraction import extract
-from scrapy_simhash.extraction.readability import drop_all
+from scrapy_simhash.extraction.elements import drop_all
 from tests.real_pages import real_pages, sets_with_pages
 from tests.samples import CHINESE, REFERENCE_PAGE, article_page
 
