@@ -308,7 +308,7 @@ def repair(directory: str, dies_at: str) -> None:
 
 def keep_up(task: str, kind: str, directories: list[str], dies_at: int) -> None:
     """Make an index anew, and die at a step: a write, a sync, or a change of files."""
-    from scrapy_simhash.index.kinds import database_kind
+    from scrapy_simhash.maintenance import rewriting
     from scrapy_simhash.maintenance.export import PlacedRecord, entry_records, import_entries
     from scrapy_simhash.maintenance.merge import merge
     from scrapy_simhash.maintenance.rebuild import rebuild
@@ -337,7 +337,7 @@ def keep_up(task: str, kind: str, directories: list[str], dies_at: int) -> None:
     made = manifest.Manifest.read(paths[0])
     for name in ("write", "sync", "close"):
         dying(database_class(kind), name)
-    dying(database_kind(kind), "destroy")
+    dying(rewriting, "destroy_database")
     for name in ("link", "fsync"):
         dying(os, name)
     dying(type(paths[0]), "replace")
