@@ -527,7 +527,7 @@ class Judging:
             self.calls.tell(key, lambda index: index.entry(key), record)
 
     def _keep_text(self, key: str, title: str, text: str) -> None:
-        """Store the text of a page beside the index, if SIMHASH_KEEP_TEXT says so."""
+        """Store the text of a page in the index, if SIMHASH_KEEP_TEXT says so."""
         index: Any = self.index
         if not self._max_text_bytes or index is None:
             return

@@ -235,7 +235,7 @@ ADVANCED = (
         "SIMHASH_KEEP_TEXT",
         BYTES_LIMIT,
         "Store the main texts, up to 1 GiB compressed, or up to a number of bytes: the text "
-        "of each page (up to 200,000 characters, compressed) beside the index. Then reports "
+        "of each page (up to 200,000 characters, compressed) in the index. Then reports "
         "show pages side by side, and `scrapy simhash index rebuild` can change the scheme.",
         default=False,
     ),

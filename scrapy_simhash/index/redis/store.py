@@ -139,7 +139,7 @@ class RedisStore(RedisRows):
 
     @property
     def texts(self) -> Any:
-        """Raise StorageError: texts are stored beside an index on disk."""
+        """Raise StorageError: texts are stored in an index on disk."""
         raise StorageError(self.location, "an index in Redis stores no texts")
 
     def observe_all(self, pages: Sequence[PageToObserve], rules: CrawlRules) -> list[Observed]:
