@@ -48,8 +48,8 @@ def show_result(options: argparse.Namespace, result: Mapping[str, Any]) -> None:
 def lines_of(values: Mapping[Any, Any], indent: str = "") -> Iterator[str]:
     """Yield a line for each value that is not empty. What a value contains is indented.
 
-    Of an object in a list, the first value has a line, and other short values share the next one.
-    Empty lists, and zeros in objects, are left out.
+    Of an object in a list, the first value has a line, and other short values share the next one;
+    lists of objects in it follow. Empty lists, and zeros in objects, are left out.
     """
     shown = {escaped(str(name)): value for name, value in values.items() if not _is_empty(value)}
     if indent:
@@ -75,6 +75,9 @@ def _lines_of_item(item: Any, indent: str) -> Iterator[str]:
     if short := [fact for fact in facts if len(fact) <= _SHORT]:
         yield f"{indent}  {', '.join(short)}"
     yield from (f"{indent}  {fact}" for fact in facts if len(fact) > _SHORT)
+    for name, value in others:
+        if isinstance(value, (list, tuple)) and value and isinstance(value[0], dict):
+            yield from lines_of({name: value}, f"{indent}  ")
 
 
 def _is_empty(value: object) -> bool:

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import os
-from collections import Counter
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from scrapy_simhash.commands._command import Command
-from scrapy_simhash.commands._output import counted, note, progress, show, show_json
+from scrapy_simhash.commands._output import note, progress, show_result
 from scrapy_simhash.commands._pages import (
     Skips,
     add_field_options,
@@ -17,16 +16,13 @@ from scrapy_simhash.commands._pages import (
     load_page,
     make_reader,
 )
-from scrapy_simhash.documents.escaping import printable
 from scrapy_simhash.documents.reader import Skipped
 from scrapy_simhash.errors import ExtractionError, SimhashError
-from scrapy_simhash.reasons import percent
 
 if TYPE_CHECKING:
     import argparse
 
     from scrapy_simhash.extras.passages.index import PassageIndex
-    from scrapy_simhash.extras.passages.matching import CheckedPassage, Level, PassageReport
 
 _DESCRIPTION = """\
 Finds sentences that appear elsewhere, word for word or nearly so.
@@ -61,16 +57,6 @@ _INDEX = (
 
 
 _SHOWN_SOURCES = 10
-_LEVELS: dict[Level, str] = {"high": "highly similar", "medium": "similar", "common": "common"}
-
-
-def _add_actions(parser: argparse.ArgumentParser) -> None:
-    actions = parser.add_subparsers(metavar="ACTION", title="actions", required=True)
-    for action in (
-        Command("add", "add documents to the index", _ADD, _add, _add_arguments_of_add),
-        Command("check", "check a text against the index", _CHECK, _check, _add_arguments_of_check),
-    ):
-        action.add_parser(actions)
 
 
 def _add_arguments_of_add(parser: argparse.ArgumentParser) -> None:
@@ -130,37 +116,10 @@ def _add(options: argparse.Namespace) -> int:
             )
             raise
         documents, passages = index.documents, index.passages
-    if options.json:
-        show_json(
-            {
-                "index": str(directory),
-                **counts,
-                "skipped": dict(skips.counts),
-                "index_documents": documents,
-                "index_passages": passages,
-            }
-        )
-    else:
-        _show_added(counts, skips.counts)
-        show(
-            f"the index  {counted(documents, 'document')} with "
-            f"{counted(passages, 'passage')}, in {directory}"
-        )
+    result = {"index": str(directory), **counts, "skipped": dict(skips.counts.most_common())}
+    show_result(options, result | {"index_documents": documents, "index_passages": passages})
     was_read = counts["new"] or counts["replaced"] or counts["unchanged"]
     return 0 if was_read or not skips.counts else 1
-
-
-def _show_added(counts: dict[str, int], skipped: Counter[str]) -> None:
-    count = counts["new"] + counts["replaced"]
-    show(f"added      {counted(count, 'document')} with {counted(counts['passages'], 'passage')}")
-    if counts["replaced"]:
-        show(f"             {counts['replaced']:,} of them replace an earlier text")
-    if counts["unchanged"]:
-        show(f"unchanged  {counted(counts['unchanged'], 'document')}")
-    if skipped:
-        show(f"skipped    {skipped.total():,}")
-    for reason, count in skipped.most_common():
-        show(f"             {count:,} {reason}")
 
 
 def _check(options: argparse.Namespace) -> None:
@@ -175,10 +134,8 @@ def _check(options: argparse.Namespace) -> None:
         if excluded is not None and not options.json:
             note(f"the document {excluded} has the name of this text, so it is no source")
         report = index.check(name, text, exclude=excluded)
-    if options.json:
-        show_json(report.to_dict() | {"excluded": excluded})
-    else:
-        _show_report(report)
+    result = report.to_dict() | {"excluded": excluded}
+    show_result(options, result if options.json else _known(result))
 
 
 def _own_name(index: PassageIndex, name: str) -> str | None:
@@ -192,55 +149,35 @@ def _own_name(index: PassageIndex, name: str) -> str | None:
     return next((name for name in names if name in index), None)
 
 
-def _show_report(report: PassageReport) -> None:
-    matched = [passage for passage in report.passages if passage.level != "none"]
-    show(f"{printable(report.document)}: {_share(report.known_share)} of it appears elsewhere")
-    short = sum(passage.short for passage in report.passages)
-    counts = Counter(passage.level for passage in matched)
-    shown = ", ".join(
-        f"{counts[level]:,} {name}" for level, name in _LEVELS.items() if counts[level]
-    )
-    line = f"  {len(matched):,} of {len(report.passages):,} passages appear elsewhere"
-    if matched:
-        line += f": {shown}"
-    if short:
-        line += f"; {short:,} too short to look up"
-    show(line)
-    if report.common_share:
-        show(f"  common passages are {_share(report.common_share)} of it")
-    if report.sources:
-        show()
-        show("sources, and the share of the text that appears there")
-        for source in report.sources[:_SHOWN_SOURCES]:
-            passages = counted(source.passages, "passage")
-            show(f"  {_share(source.share):>7}  {passages:<13}  {printable(source.document)}")
-        if len(report.sources) > _SHOWN_SOURCES:
-            show(f"  and {len(report.sources) - _SHOWN_SOURCES:,} more; --json shows all")
-    if matched:
-        show()
-        show("passages that appear elsewhere")
-    for passage in matched:
-        _show_passage(passage)
-
-
-def _show_passage(passage: CheckedPassage) -> None:
-    show()
-    level = _LEVELS[passage.level]
-    if passage.level == "common":
-        level += f", in {passage.documents:,} documents"
-    show(f"  characters {passage.start:,} to {passage.end:,}, {level}")
-    show(f"  | {printable(passage.text)}")
-    for source in passage.sources:
-        where = f"{printable(source.document)}, characters {source.start:,} to {source.end:,}"
-        show(f"  {percent(source.similarity):>5}  {where}")
-        if source.text != passage.text:
-            show(f"         | {printable(source.text)}")
-
-
-def _share(share: float) -> str:
-    return "< 0.1 %" if 0 < share < 0.001 else f"{share * 100:.1f} %"  # noqa: PLR2004
+def _known(result: dict[str, Any]) -> dict[str, Any]:
+    """Return a result without the passages that no other document has, for people."""
+    passages, sources = result.pop("passages"), result.pop("sources")
+    short = sum(one.pop("short") for one in passages)
+    known = [{"text": one.pop("text"), **one} for one in passages if one["sources"]]
+    for passage in known:
+        for source in passage["sources"]:
+            if source["text"] == passage["text"]:
+                del source["text"]
+    if (more := len(sources) - _SHOWN_SOURCES) > 0:
+        note(f"{more:,} more sources: --json shows all")
+    return {
+        **result,
+        "passages": len(passages),
+        "known_passages": len(known),
+        "short_passages": short,
+        "sources": list(sources[:_SHOWN_SOURCES]),
+        "known": known,
+    }
 
 
 COMMAND = Command(
-    "passages", "find passages that appear elsewhere", _DESCRIPTION, None, _add_actions, json=False
+    "passages",
+    "find passages that appear elsewhere",
+    _DESCRIPTION,
+    None,
+    json=False,
+    commands=(
+        Command("add", "add documents to the index", _ADD, _add, _add_arguments_of_add),
+        Command("check", "check a text against the index", _CHECK, _check, _add_arguments_of_check),
+    ),
 )

@@ -22,8 +22,8 @@ def test_lines_that_cannot_be_read_are_counted_and_named(run, folder):
     notes = ran.err.splitlines()
     assert notes[0].startswith("skipped a.jsonl:2: not a JSON object")
     assert len(notes) == 21
-    assert "             30 not a JSON object" in ran.out.splitlines()
-    assert "             1 no field 'text'" in ran.out.splitlines()
+    assert "  not a JSON object  30" in ran.out.splitlines()
+    assert "  no field 'text'    1" in ran.out.splitlines()
 
 
 @pytest.mark.parametrize("content", [b"", b"\n", b"\0\1\2", gzip.compress(b"x" * 99, mtime=0)[:-9]])

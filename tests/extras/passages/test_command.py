@@ -15,30 +15,44 @@ def report(run, *arguments):
     return json.loads(ran.out)
 
 
+def facts(ran):
+    """Return the names and values in the lines of a result."""
+    parts = (line.strip().partition(" ") for line in ran.out.splitlines())
+    return {name: value.strip() for name, _, value in parts}
+
+
 def found_in(report):
     return {source["document"] for source in report["sources"]}
 
 
 def test_add_says_what_it_did(filled, folder, run):
     directory = folder / ".scrapy" / "simhash-passages"
-    assert filled.out.splitlines() == [
-        "added      4 documents with 6 passages",
-        f"the index  4 documents with 6 passages, in {directory}",
-    ]
+    assert facts(filled) == {
+        "index": str(directory),
+        "new": "4",
+        "replaced": "0",
+        "unchanged": "0",
+        "passages": "6",
+        "index_documents": "4",
+        "index_passages": "6",
+    }
     assert filled.err == ""
     (folder / "docs" / "ferry.txt").write_text(FERRY + " " + NEW)
     (folder / "docs" / "new.txt").write_text(NEW)
     (folder / "docs" / "bad.txt").write_bytes(b"\0\1")
     ran = run("passages", "add", "docs", "pages.jsonl")
     assert ran.code == 0
-    assert ran.out.splitlines() == [
-        "added      2 documents with 5 passages",
-        "             1 of them replace an earlier text",
-        "unchanged  3 documents",
-        "skipped    1",
-        "             1 binary",
-        f"the index  5 documents with 8 passages, in {directory}",
-    ]
+    assert facts(ran) == {
+        "index": str(directory),
+        "new": "1",
+        "replaced": "1",
+        "unchanged": "3",
+        "passages": "5",
+        "skipped": "",
+        "binary": "1",
+        "index_documents": "5",
+        "index_passages": "8",
+    }
     assert ran.err == "skipped docs/bad.txt: binary\n"
 
 
@@ -47,19 +61,20 @@ def test_a_check_shows_share_sources_and_passages(filled, folder, run):
     name = written(folder, f"{two}{NEW} {NOTICE} Yes.\n{CHINESE.replace('在', '于')}")
     ran = run("passages", "check", name)
     assert (ran.code, ran.err) == (0, "")
-    lines = ran.out.splitlines()
-    assert re.fullmatch(r"letter\.txt: \d\d\.\d % of it appears elsewhere", lines[0])
-    assert lines[1] == (
-        "  3 of 5 passages appear elsewhere: 3 highly similar; 1 too short to look up"
-    )
+    shown, lines = facts(ran), [line.strip() for line in ran.out.splitlines()]
+    assert (shown["document"], 0.1 <= float(shown["known_share"]) < 1) == ("letter.txt", True)
+    counts = [shown[name] for name in ("passages", "known_passages", "short_passages")]
+    assert counts == ["5", "3", "1"]
     for document in ("docs/ferry.txt", "docs/sub/notice.html", "https://boats.example/"):
-        assert len([line for line in lines if line.endswith(f"1 passage      {document}")]) == 1
-    assert "  characters 0 to 57, highly similar" in lines
-    assert f"  | {two.strip()}" in lines
-    assert "  100 %  docs/ferry.txt, characters 0 to 57" in lines
-    assert any(
-        re.fullmatch(r"   9\d %  https://boats.example/, characters 0 to 37", at) for at in lines
-    )
+        share = lines[lines.index(document) + 1]
+        assert share.startswith("share 0.")
+        assert share.endswith(", passages 1")
+    at = lines.index(two.strip())
+    assert lines[at + 1].startswith("start 0, end 57, level high, ")
+    assert lines[at + 3] == "docs/ferry.txt"
+    assert lines[at + 4].startswith("start 0, end 57, similarity 1.000, ")
+    at = len(lines) - 1 - lines[::-1].index("https://boats.example/")
+    assert re.match(r"start 0, end 37, similarity 0\.9\d\d, ", lines[at + 1])
     assert NEW not in ran.out
 
 
@@ -85,7 +100,7 @@ def test_texts_that_are_kept_are_compared_and_shown(run, folder):
     ran = run(
         "passages", "check", "--index", "i", written(folder, NOTICE.replace("bicycles", "dogs"))
     )
-    assert f"         | {NOTICE}" in ran.out.splitlines()
+    assert f"        text {NOTICE}" in ran.out.splitlines()
 
 
 @pytest.mark.parametrize("name", ["docs/ferry.txt", "./docs//ferry.txt", "docs/sub/../ferry.txt"])
@@ -97,7 +112,7 @@ def test_a_text_is_no_source_of_itself(filled, folder, run, name):
         assert ran.err == ""
     ran = run("passages", "check", name)
     assert ran.err == "the document docs/ferry.txt has the name of this text, so it is no source\n"
-    assert "0.0 % of it appears elsewhere" in ran.out
+    assert facts(ran)["known_share"] == "0.000"
     written(folder, FERRY, "copy.txt")
     run("passages", "add", "copy.txt")
     assert found_in(report(run, name)) == {"copy.txt"}
