@@ -26,7 +26,8 @@ if TYPE_CHECKING:
 
 DIALOG_ROLES = frozenset(("dialog", "alertdialog"))
 _TAGS = ("div", "section", "aside", "form", "dialog")
-_TOPICS = ("cookie", "consent", "gdpr")
+_OTHER_TOPICS = ("consent", "gdpr")
+_TOPICS = ("cookie", *_OTHER_TOPICS)
 # What a name calls a banner, and other words in such names.
 _BANNERS = frozenset(
     "banner bar dialog drawer layer manager modal notice notification overlay popup toast "
@@ -74,15 +75,10 @@ def _says_banner(element: HtmlElement) -> bool:
     for name in names_of(element).split():
         if not _has_topic(name.lower()):
             continue
-        words = [word.lower() for word in _WORD.findall(name)]
-        topics = {topic for topic in _TOPICS for word in words if topic in word}
-        rest = [word for word in words if not _has_topic(word)]
+        rest = [word for word in map(str.lower, _WORD.findall(name)) if not _has_topic(word)]
         # Cookies alone may be those that one eats.
-        if rest:
-            says = _PARTS.issuperset(rest) and not _BANNERS.isdisjoint(rest)
-        else:
-            says = topics != {"cookie"}
-        if says:
+        is_other_topic = not rest and any(topic in name.lower() for topic in _OTHER_TOPICS)
+        if is_other_topic or (_PARTS.issuperset(rest) and not _BANNERS.isdisjoint(rest)):
             return True
     return False
 

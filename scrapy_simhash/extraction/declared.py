@@ -42,8 +42,6 @@ _IDENTITIES: Mapping[str, str] = {**IDENTITY_FIELDS, "color": "color", "size": "
 _WANTED = frozenset((*_NAMES, *_IDENTITIES, *_STATES))
 # Attributes for properties: microdata's and RDFa's, and what each of them has beside it.
 _PROPERTIES: Mapping[str, str] = {"itemprop": "itemprop", "property": "typeof"}
-# A ``meta`` with a property, such as ``og:title``, is no RDFa.
-_HEAD_TAGS: Mapping[str, tuple[str, ...]] = {"itemprop": (), "property": ("meta",)}
 # A page never is about one of these, but may mention them.
 _SURROUNDINGS = frozenset(
     "website webpage organization newsmediaorganization person breadcrumblist imageobject "
@@ -299,16 +297,18 @@ def _microdata(elements: Elements) -> list[Thing]:
     for properties in found[:_MAX_PROPERTIES]:
         wanted = _WANTED.intersection(map(_local, properties.split()))
         element = properties.getparent()
-        if not wanted or element.tag in _HEAD_TAGS[properties.attrname] or _is_thing(element):
+        # A ``meta`` with a property, such as ``og:title``, is no RDFa.
+        is_of_head = element.tag == "meta" and properties.attrname == "property"
+        if not wanted or is_of_head or _is_thing(element):
             continue
         thing, is_part = _thing_around(element)
-        if thing is not None and (_has_property(thing) or _is_surrounding(thing)):
+        kind = "" if thing is None else _local(thing.get("itemtype") or thing.get("typeof") or "")
+        if kind in _SURROUNDINGS or (thing is not None and any(map(thing.get, _PROPERTIES))):
             continue
         text = _value(element)
         if not text:
             continue
-        is_document = thing is not None and _type_of(thing).endswith(_DOCUMENT_TYPES)
-        of_thing = things.setdefault(thing, Thing([], [], [], is_document))
+        of_thing = things.setdefault(thing, Thing([], [], [], kind.endswith(_DOCUMENT_TYPES)))
         for name in wanted:
             if name not in _NAMES:
                 _add(of_thing, name, text)
@@ -331,10 +331,6 @@ def _is_thing(element: HtmlElement) -> bool:
     return element.get("itemscope") is not None or element.get("typeof") is not None
 
 
-def _has_property(element: HtmlElement) -> bool:
-    return any(element.get(name) for name in _PROPERTIES)
-
-
 def _thing_around(element: HtmlElement) -> tuple[HtmlElement | None, bool]:
     """Return the thing that an element describes, and whether it describes a part of it."""
     is_part = False
@@ -343,14 +339,6 @@ def _thing_around(element: HtmlElement) -> tuple[HtmlElement | None, bool]:
             return thing, is_part
         is_part = True
     return None, is_part
-
-
-def _is_surrounding(thing: HtmlElement) -> bool:
-    return _type_of(thing) in _SURROUNDINGS
-
-
-def _type_of(thing: HtmlElement) -> str:
-    return _local(thing.get("itemtype") or thing.get("typeof") or "")
 
 
 def _value(element: HtmlElement) -> str:

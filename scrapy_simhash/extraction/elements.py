@@ -14,12 +14,14 @@ names.
 
 from __future__ import annotations
 
+from bisect import bisect
 from functools import cache, cached_property
+from itertools import accumulate
 from mimetypes import guess_type
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Iterator
 
     from lxml.html import HtmlElement
 
@@ -64,33 +66,25 @@ class Elements:
 
     def with_words(self, words: Iterable[str]) -> list[HtmlElement]:
         """Return the elements of `NAMED_TAGS` with an attribute that contains one of the words."""
-        elements, text = self._named
-        hits = []
-        for word in words:
-            at = text.find(word)
-            while at >= 0:
-                hits.append(at)
-                at = text.find(word, at + 1)
-        found = []
-        place = last = 0
-        end = -1
-        for at in sorted(hits):
-            if at > end:  # not in the attributes of the last element
-                place += text.count("\n", last, at)
-                last = at
-                end = text.find("\n", at) % (len(text) + 1)
-                found.append(elements[place])
-        return found
+        elements, text, ends = self._named
+        places = {bisect(ends, at) for word in words for at in _occurrences(word, text)}
+        return [elements[place] for place in sorted(places)]
 
     @cached_property
-    def _named(self) -> tuple[list[HtmlElement], str]:
-        """Return the elements of `NAMED_TAGS`, and their attributes in lower case, line by line."""
+    def _named(self) -> tuple[list[HtmlElement], str, list[int]]:
+        """Return the elements of `NAMED_TAGS`, their attributes in lower case, and where those of
+        each element end.
+        """
         elements = self.tagged(*NAMED_TAGS)
-        values = [" ".join(element.values()) for element in elements]
-        text = "\n".join(values)
-        if text.count("\n") >= len(elements):  # in a value
-            text = "\n".join(value.replace("\n", " ") for value in values)
-        return elements, text.lower()
+        texts = [" ".join((*element.values(), "")).lower() for element in elements]
+        return elements, "".join(texts), list(accumulate(map(len, texts)))
+
+
+def _occurrences(word: str, text: str) -> Iterator[int]:
+    at = text.find(word)
+    while at >= 0:
+        yield at
+        at = text.find(word, at + 1)
 
 
 def names_of(element: HtmlElement) -> str:

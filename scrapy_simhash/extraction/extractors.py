@@ -18,6 +18,8 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
 from scrapy_simhash.errors import ExtractionError, SchemeError
+from scrapy_simhash.extraction.chrome import asides
+from scrapy_simhash.extraction.consent import consent_elements
 from scrapy_simhash.extraction.declared import declared_phrases
 from scrapy_simhash.extraction.lines import count_words, join, lines_of_clean, own_heading
 from scrapy_simhash.extraction.page import Extraction, Page, prepared
@@ -28,8 +30,11 @@ from scrapy_simhash.extraction.selectors import Selectors
 from scrapy_simhash.markup import is_markup, mentions_escaped, repaired
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
+    from lxml.html import HtmlElement
+
+    from scrapy_simhash.extraction.elements import Elements
     from scrapy_simhash.extraction.lines import Line
 
 # Without the semicolon, "&copy" may belong to a URL.
@@ -76,8 +81,9 @@ def _declared_text(page: Page) -> str:
 
 def _readability(page: Page) -> str:
     segments = page.content
-    drop_asides = not any(line.aside for line in segments)
-    article = _article(page, drop_consent=True, drop_asides=drop_asides)
+    # readability takes a long consent dialog for the article.
+    is_with_asides = any(line.aside for line in segments)
+    article = _article(page, (consent_elements,) if is_with_asides else (consent_elements, asides))
     # readability takes short pages as a whole. An unclosed tag may put the content into chrome.
     own = [line for line in article if not line.chrome]
     if 2 * words_of(own) >= words_of(article):
@@ -91,12 +97,13 @@ def _readability(page: Page) -> str:
     return join(article)
 
 
-def _article(page: Page, *, drop_consent: bool = False, drop_asides: bool = False) -> list[Line]:
+def _article(
+    page: Page, drop: Sequence[Callable[[Elements], list[HtmlElement]]] = ()
+) -> list[Line]:
     elements, page.elements = page.elements, None  # readability changes their tree
     if elements is None:
         return []
-    article = article_of(elements, page.parse, drop_consent=drop_consent, drop_asides=drop_asides)
-    return lines_of_clean(article)
+    return lines_of_clean(article_of(elements, page.parse, drop))
 
 
 def _trafilatura(page: Page) -> str:

@@ -186,19 +186,8 @@ def _split(marked: bytes) -> list[Line]:
         if text:
             words = text.count(" ") + 1 if has_only_spaced_scripts else count_words(text)
             of_line = tuple(filter(None, targets)) if targets else ()
-            is_chrome, is_aside = chrome > 0, aside > 0
-            facts = (
-                text,
-                words,
-                link_characters,
-                is_chrome,
-                row,
-                heading,
-                of_line,
-                is_aside,
-                level,
-            )
-            lines.append(_make_line(facts))
+            place = (chrome > 0, row, heading, of_line, aside > 0, level)
+            lines.append(_make_line((text, words, link_characters, *place)))
             if targets:
                 targets = []
     _add_targets([] if chrome else lines, targets)

@@ -21,12 +21,11 @@ from functools import lru_cache
 from types import FunctionType
 from typing import TYPE_CHECKING, Any
 
-from scrapy_simhash.extraction.chrome import asides, hidden_elements
-from scrapy_simhash.extraction.consent import consent_elements
+from scrapy_simhash.extraction.chrome import hidden_elements
 from scrapy_simhash.extraction.elements import drop_all, holding, names_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from lxml.html import HtmlElement
 
@@ -78,27 +77,21 @@ def _spend(work: float) -> None:
 def article_of(
     elements: Elements,
     parse_again: Callable[[], Any],
-    *,
-    drop_consent: bool = False,
-    drop_asides: bool = False,
+    drop: Sequence[Callable[[Elements], list[HtmlElement]]] = (),
 ) -> HtmlElement:
     """Return the article that readability finds, cleaned; an empty element beyond the budget.
 
     :param elements: of the class `element_class`, without comments; their tree is changed.
     :param parse_again: returns new elements, for a second attempt that removes less.
-    :param drop_consent: first remove the `consent_elements`, because readability takes a long one
-        for the article.
+    :param drop: functions that find further elements to remove first, besides those without a text.
     :raises readability.readability.Unparseable: readability fails for another reason.
     """
     root = elements.root
     characters = len(root.text_content())
 
     def prepare(elements: Elements) -> HtmlElement:
-        if drop_consent:
-            drop_all(consent_elements(elements))
-        if drop_asides:
-            drop_all(asides(elements))
-        drop_all(hidden_elements(elements))
+        for find in (*drop, hidden_elements):
+            drop_all(find(elements))
         drop_all(list(elements.root.iter(*_NO_TEXT)))
         return elements.root
 
