@@ -50,6 +50,7 @@ _NEVER = -1_000_000
 _REMEMBERED_PAGES = 10_000
 _MAX_ITEMS = 3  # of a page that are looked at for foreign words
 _MAX_COMPARED_ITEMS = 250  # of a page; further ones of its copies pass
+_MAX_KNOWN = 1000  # hashes of a page and its copies; each is looked through for an item of a copy
 # Longer texts are from the page.
 _MAX_VALUE_CHARACTERS = 200
 _MAX_CHARACTERS = 500
@@ -142,7 +143,8 @@ class ForeignValues:
             page.given.append(entry)
             if self._resumed and not new:  # the earlier page may have been a list
                 page.kept_items.append(item)
-        known.extend(new)
+        if len(known) < _MAX_KNOWN:
+            known.extend(new)
         return bool(new)
 
     def several(self, page: PageState) -> Sequence[Any]:
@@ -176,7 +178,7 @@ class ForeignValues:
             page.said = _MARKUP.sub(" ", page.markup).casefold()
             page.markup += repr(response.headers)
         urls = unquote(f"{page.request.url} {response.url}")
-        said = f"{page.said} {urls} {self._arguments.shown(page.request)}".casefold()
+        said = f"{page.said} {f'{urls} {self._arguments.shown(page.request)}'.casefold()}"
         found = set()
         characters = 0
         for text in _read(item):
@@ -203,7 +205,7 @@ def _read(item: Any, *, all_numbers: bool = False) -> list[str]:
 
 def _is_foreign(word: str, said: str) -> bool:
     if word.isdigit():
-        return word not in _BETWEEN_DIGITS.sub("", said)
+        return re.search(r"[.,'\s]*".join(word), said) is None
     return "." in word or word not in said
 
 
