@@ -182,10 +182,12 @@ class IndexCalls:
         self._end(call, answers[0] if answers else None)
 
     async def _work(self, working: Future[None]) -> None:
-        while self._waiting:
-            await self._make(self._take())
-        self._working = None
-        working.set_result(None)
+        try:
+            while self._waiting:
+                await self._make(self._take())
+        finally:
+            self._working = None
+            working.set_result(None)
 
     def _take(self) -> list[_Call]:
         """Return the waiting calls that are made together next."""
@@ -205,12 +207,14 @@ class IndexCalls:
     async def _make(self, calls: Sequence[_Call]) -> None:
         arguments = [call.argument for call in calls]
         try:
-            answers = await run_in_thread(calls[0].together, self.index, arguments)
-        except IndexUnreachable as error:
-            if await self._is_repeated(calls, error):
-                await self._make(calls)
-            else:
-                self._fail(calls, error)
+            while True:
+                try:
+                    answers = await run_in_thread(calls[0].together, self.index, arguments)
+                    break
+                except IndexUnreachable as error:
+                    if not await self._is_repeated(calls, error):
+                        self._fail(calls, error)
+                        return
         except Exception as error:  # noqa: BLE001 - the callers wait
             if len(calls) == 1:
                 self._fail(calls, error)
