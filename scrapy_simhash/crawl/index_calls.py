@@ -86,6 +86,11 @@ class IndexCalls:
         self._is_ending = False
         self._not_stored = 0
 
+    @property
+    def is_busy(self) -> bool:
+        """Return True if calls on the network have not ended."""
+        return self._working is not None
+
     async def observe(self, page: PageToObserve) -> tuple[Observation, float] | None:
         """Return the observation of a page, and the duration of the call in milliseconds. On a
         network, one call may observe several pages.

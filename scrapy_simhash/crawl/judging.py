@@ -402,7 +402,7 @@ class Judging:
         late = [copy for copy in late if copy.key not in self._asked_late]  # else without end
         self._asked_late.update({copy.key: None for copy in late})
         self.retries.request(late)
-        return self.retries.idle()
+        return self.retries.idle(is_settling=self.calls.is_busy)
 
     async def finish(self, *, pausing: bool) -> None:
         """Request the copies that are still held. Wait until all calls of the index have ended.

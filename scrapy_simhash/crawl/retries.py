@@ -330,15 +330,18 @@ class Retries:
             self._requested[token] = copy, None
         return answer
 
-    def idle(self) -> bool:
+    def idle(self, *, is_settling: bool = False) -> bool:
         """Request copies that still wait; return True if the idle crawl must go on.
 
         In an idle crawl, requested pages that have not arrived will not arrive, and pages that are
         still pending belong to another crawl that shares the index.
+
+        :param is_settling: pages are being confirmed or discarded. Held copies wait for that.
         """
-        self._look_again_at_all()
-        if not self.gives_items:
-            self._try_patterns()
+        if not (is_settling and self._held.count):
+            self._look_again_at_all()
+            if not self.gives_items:
+                self._try_patterns()
         return bool(self.waiting or self._open_questions)
 
     def close(self, *, pausing: bool = False) -> None:
