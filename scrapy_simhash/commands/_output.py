@@ -119,11 +119,6 @@ def show_bytes(content: bytes) -> None:
         sys.stdout.buffer.write(content)
 
 
-def counted(count: int, noun: str) -> str:
-    """Return a count with its noun, which gets an ``s`` unless the count is 1."""
-    return f"{count:,} {noun}{'' if count == 1 else 's'}"
-
-
 def writable(file: str) -> Path:
     """Return the path of a file to write. Call this before long work, to report errors early.
 

@@ -5,10 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from scrapy_simhash.commands._command import Command, add_number
-from scrapy_simhash.commands._output import counted, progress, show, show_json
+from scrapy_simhash.commands._output import progress, show, show_json, show_result
 from scrapy_simhash.commands._pages import add_field_options, existing_paths, make_reader
 from scrapy_simhash.commands._settings import COPY_OPTIONS, FINGERPRINT_OPTIONS, scheme_settings
-from scrapy_simhash.documents.escaping import escaped
 from scrapy_simhash.errors import SimhashError
 
 if TYPE_CHECKING:
@@ -51,15 +50,18 @@ def _run(options: argparse.Namespace) -> None:
     pages = list(fingerprinted(documents, detector, sample.left_out))
     found = calibrate(pages, detector, present.max_distance, present.confirmation)
     settings = _proposed(found, present.preset_choice)
+    result: dict[str, Any] = {
+        "read": sample.read,
+        "pages": len(pages),
+        "left_out": dict(sample.left_out),
+    }
+    result |= vars(found)
+    arrays = {"recall": result.pop("recall"), "wrong": result.pop("wrong")}
     if options.json:
-        arrays = {"recall": found.recall.round(4).tolist(), "wrong": found.wrong.tolist()}
-        counts = {"read": sample.read, "pages": len(pages), "left_out": dict(sample.left_out)}
-        show_json(counts | vars(found) | arrays | {"settings": settings})
+        arrays = {name: array.round(4).tolist() for name, array in arrays.items()}
+        show_json(result | arrays | {"settings": settings})
         return
-    show(f"read    {counted(sample.read, 'page')}; {len(pages):,} of the sample have a fingerprint")
-    for reason, count in sample.left_out.most_common():
-        show(f"        {count:,} left out: {escaped(reason)}")
-    _show_pairs(found)
+    show_result(options, result)
     if settings is None:
         show("\nNothing can be chosen: 100 wrong pairs and a near-duplicate pair are needed.")
         show("Give more pages.")
@@ -78,19 +80,6 @@ def _proposed(found: Calibration, preset: object) -> dict[str, Any] | None:
     if found.min_resemblance:
         settings["SIMHASH_MIN_RESEMBLANCE"] = found.min_resemblance
     return settings
-
-
-def _show_pairs(found: Calibration) -> None:
-    pairs = found.near_duplicate_pairs
-    show(f"pairs   {pairs:,} near-duplicate (resemblance of 0.8 or more)")
-    if found.edited_copies:
-        show(
-            f"        {found.edited_copies:,} edited copies of pages are added, which together "
-            f"count as {found.near_duplicates - pairs} pairs: give more pages if you can"
-        )
-    if found.kept_apart:
-        show(f"        {found.kept_apart:,} as near, but never confirmed: their names differ")
-    show(f"        {found.wrong_pairs:,} wrong (resemblance below 0.5)")
 
 
 def _show_table(found: Calibration, present_k: int) -> None:

@@ -31,10 +31,10 @@ def test_a_folder_of_pages(run, pages):
     ran = run("calibrate", pages)
     assert (ran.code, ran.err) == (0, "")
     lines = ran.out.splitlines()
-    assert lines[:3] == [
-        "read    65 pages; 65 of the sample have a fingerprint",
-        "pairs   25 near-duplicate (resemblance of 0.8 or more)",
-        f"        {65 * 32 - 25:,} wrong (resemblance below 0.5)",
+    assert [line.split() for line in lines[:7]] == [
+        *(["read", "65"], ["pages", "65"], ["near_duplicate_pairs", "25"]),
+        *(["edited_copies", "0"], ["near_duplicates", "25"], ["kept_apart", "0"]),
+        ["wrong_pairs", f"{65 * 32 - 25:,}"],
     ]
     settings = dict(line.split(" = ") for line in lines[-3:])
     assert {name: ast.literal_eval(value) for name, value in settings.items()} == {
@@ -56,9 +56,10 @@ def test_a_sample_of_json_lines(run, folder):
     written(folder, "\n".join([*lines, "no JSON"]), "feed.jl")
     ran = run("calibrate", "--text-field", "body", "--sample", "30", "feed.jl")
     lines = ran.out.splitlines()
-    assert lines[0] == "read    65 pages; 30 of the sample have a fingerprint"
-    assert "        1 left out: not a JSON object" in lines
-    assert "200 edited copies of pages are added" in ran.out
+    shown = [line.split() for line in lines]
+    assert shown[:2] == [["read", "65"], ["pages", "30"]]
+    assert "  not a JSON object  1" in lines
+    assert ["edited_copies", "200"] in shown
     ran = run("calibrate", "feed.jl")
     assert (ran.code, ran.out) == (1, "")
     assert ran.err.splitlines()[-1] == "error: no page could be read from feed.jl"

@@ -8,7 +8,7 @@ from hashlib import blake2b
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from scrapy_simhash.commands._command import Command, index_location
-from scrapy_simhash.commands._output import counted, note, show, show_result
+from scrapy_simhash.commands._output import note, show_result
 from scrapy_simhash.errors import SimhashError
 from scrapy_simhash.extras.url_rules.evidence import RuleRecord, decode_rules, encode_rules
 from scrapy_simhash.extras.url_rules.rewriting import Rule, describe
@@ -97,9 +97,10 @@ def _run(options: argparse.Namespace) -> None:
         if options.forget:
             for site, _ in rows:
                 index.change_note(site, lambda _: None)
-            show(f"the rules of {counted(len(rows), 'site')} deleted")
+            show_result(options, {"index": str(where), "forgotten": [site for site, _ in rows]})
         elif options.remove:
             _remove(index, _known_rules(rows), options.remove)
+            show_result(options, {"index": str(where), "removed": options.remove})
         else:
             _show(options, str(where), _known_rules(rows))
 
@@ -148,7 +149,6 @@ def _remove(index: Index, stored: list[KnownRule], ids: list[str]) -> None:
     for name in ids:
         site, rule, _ = by_id[name]
         index.change_note(site, partial(_with_removed, rule))
-    show(f"{counted(len(ids), 'rule')} removed")
 
 
 def _with_removed(rule: Rule, row: bytes | None) -> bytes:

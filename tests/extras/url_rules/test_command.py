@@ -71,16 +71,15 @@ def test_rules_are_listed_with_their_evidence(run, index):
 
 def test_a_removed_rule_is_kept_as_removed(run, index):
     listed = json.loads(run("rules", "--index", index, "--json").out)["rules"]
-    assert run("rules", "--index", index, "--remove", listed[0]["id"]).out == "1 rule removed\n"
+    ran = run("rules", "--index", index, "--remove", listed[0]["id"], "--json")
+    assert json.loads(ran.out) == {"index": index, "removed": [listed[0]["id"]]}
     assert stored(index)["example.com"][SID] == RuleRecord("removed")
     assert stored(index)["other.org"][SID].origin == "learned"
     ran = run("rules", "--index", index, "--remove", "00000000")
     assert ran.code == 1
     assert "00000000" in ran.err
-    assert (
-        run("rules", "--index", index, "--site", "other.org", "--forget").out
-        == "the rules of 1 site deleted\n"
-    )
+    ran = run("rules", "--index", index, "--site", "other.org", "--forget")
+    assert ran.out == f"index  {index}\nforgotten\n  other.org\n"
     assert set(stored(index)) == {"example.com"}
 
 
