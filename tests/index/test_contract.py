@@ -98,6 +98,14 @@ def test_unchanged_pages_keep_the_stored_fingerprint_so_that_they_do_not_drift(i
     assert seen(index.observe("a", flip(A, 0, 1, 2, 3))) == ("changed", None, 4)
 
 
+def test_of_two_pending_texts_of_a_page_that_are_alike_the_first_stays(index):
+    looks = [index.observe("a", A), index.observe("a", flip(A, 0))]
+    assert [seen(look) for look in looks] == [("new", None, None), ("unchanged", None, 1)]
+    for look in looks:
+        index.confirm(look)
+    assert found(index.query(A)) == [("a", A, 0)]
+
+
 @pytest.mark.parametrize("settle", ["confirm", "discard"])
 def test_a_changed_page_is_replaced_at_confirm_and_not_before(index, settle):
     index.confirm(index.observe("a", A))
