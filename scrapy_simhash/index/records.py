@@ -7,16 +7,11 @@ so that keys sort by value.
 from __future__ import annotations
 
 import struct
-from typing import TYPE_CHECKING, NamedTuple, get_args
+from typing import NamedTuple, get_args
 
 from scrapy_simhash.confirmation import Against
 from scrapy_simhash.evidence import encode_evidence, read_evidence, read_varint, varint
 from scrapy_simhash.index.base import ACTIONS, Entry, NearDuplicate
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from scrapy_simhash.index.database import Database
 
 STATE_KEY = b"S"
 # (start, stop) of the keys of notes.
@@ -25,10 +20,6 @@ NOTES = (b"U", b"V")
 TEXTS = (b"X", b"Y")
 # All keys sort before `END`.
 END = b"\xff" * 64
-# Lengths of the keys of rows.
-ENTRY_KEY_BYTES = 5
-LOG_KEY_BYTES = 6
-_KEY_BYTES = {b"E": ENTRY_KEY_BYTES, b"N": LOG_KEY_BYTES, b"S": 1}
 MAX_ORDINAL = (1 << 32) - 1
 _STATE = struct.Struct(">QQQQ")
 SEQUENCE_BYTES = 5
@@ -91,14 +82,6 @@ def note_row_key(name: str) -> bytes:
 def text_row_key(key: str) -> bytes:
     """Return the key of the row with the text of a page."""
     return b"X" + encode_key(key)
-
-
-def rows_of_no_kind(database: Database) -> Iterator[bytes]:
-    """Yield the keys whose first byte is unknown, or whose length is wrong."""
-    for start, stop in ((b"", NOTES[0]), (NOTES[1], TEXTS[0]), (TEXTS[1], END)):
-        for key, _ in database.rows(start, stop):
-            if len(key) != _KEY_BYTES.get(key[:1]):
-                yield key
 
 
 def encode_entry(entry: Entry, width_bytes: int) -> bytes:

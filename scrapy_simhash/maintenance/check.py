@@ -23,6 +23,7 @@ from scrapy_simhash.maintenance.rewriting import rewriting
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
+    from typing import TypeAlias
 
     from scrapy_simhash.index.database import Database
     from scrapy_simhash.index.manifest import Manifest
@@ -38,6 +39,10 @@ class _TextRow(NamedTuple):
 
     key: str
     value: bytes
+
+
+if TYPE_CHECKING:
+    _Content: TypeAlias = Entry | NearDuplicate | tuple[str, bytes] | _TextRow
 
 
 @dataclass
@@ -197,34 +202,30 @@ def _copy_readable(source: DatabaseSource, store: Store, report: RepairReport) -
     report.entries = len(store)
 
 
-def _rows(
-    database: Database, width_bytes: int
-) -> Iterator[Entry | NearDuplicate | tuple[str, bytes] | _TextRow | str]:
-    """Yield the content of the rows of entries, log lines, notes and texts, or what is wrong with a
-    row; then the rows of no known kind. The state row is left out: `repair` makes it again.
+def _rows(database: Database, width_bytes: int) -> Iterator[_Content | str]:
+    """Yield the content of all rows, or what is wrong with a row. The state row is left out:
+    `repair` makes it again.
 
     :param width_bytes: bytes of a fingerprint.
     """
-    for first, length, decode in (
-        (b"E", records.ENTRY_KEY_BYTES, records.decode_entry),
-        (b"N", records.LOG_KEY_BYTES, records.decode_near_duplicate),
-    ):
-        for key, value in database.rows(first, bytes((first[0] + 1,))):
-            if len(key) == length:  # other keys are of no known kind
-                try:
-                    yield decode(int.from_bytes(key[1:], "big"), value, width_bytes)
-                except ValueError as error:
-                    yield str(error)
-    for key, value in database.rows(*records.NOTES):
+    for key, value in database.rows(b"", records.END):
         try:
-            yield records.decode_key(key[1:]), value
+            if key != records.STATE_KEY:
+                yield _decoded(key, value, width_bytes)
         except ValueError as error:  # noqa: PERF203 - each row by itself
-            yield f"the note of {key[1:]!r}: {error}"
-    for key, value in database.rows(*records.TEXTS):
-        try:
-            decode_text(value)
-            yield _TextRow(records.decode_key(key[1:]), value)
-        except ValueError as error:  # noqa: PERF203 - each row by itself
-            yield f"the text of {key[1:]!r}: {error}"
-    for key in records.rows_of_no_kind(database):
-        yield f"a row of no known kind: {key!r}"
+            yield f"the row {key!r}: {error}"
+
+
+def _decoded(key: bytes, value: bytes, width_bytes: int) -> _Content:
+    """Return the content of a row. :raises ValueError: it is damaged, or of no known kind."""
+    kind, number = (key[:1], len(key)), int.from_bytes(key[1:], "big")
+    if kind == (b"E", 5):
+        return records.decode_entry(number, value, width_bytes)
+    if kind == (b"N", 6):
+        return records.decode_near_duplicate(number, value, width_bytes)
+    if key[:1] == b"U":
+        return records.decode_key(key[1:]), value
+    if key[:1] == b"X":
+        decode_text(value)
+        return _TextRow(records.decode_key(key[1:]), value)
+    raise ValueError("a row of no known kind")

@@ -78,9 +78,7 @@ def test_a_damaged_text_is_said_and_repaired(tmp_path, value):
     change_rows(tmp_path, {b"Xa": value})
     with backend.open() as index, pytest.raises(IndexCorrupt, match=r"the text of 'a'.*repair"):
         index.texts.get("a")
-    assert [problem.partition(":")[0] for problem in check(tmp_path).problems] == [
-        "the text of b'a'"
-    ]
+    assert [problem.partition(":")[0] for problem in check(tmp_path).problems] == ["the row b'Xa'"]
     assert repair(tmp_path).dropped == 1
     assert check(tmp_path).problems == []
     assert kept(tmp_path) == {"b": ONE.title}

@@ -78,7 +78,7 @@ INCONSISTENCIES = [
         (lambda stored, row=row: {row: b"?"}, "no known kind")
         for row in (b"A", b"O", b"SS", b"\xff\xff\xff")
     ),
-    (lambda stored: {b"U\xff": b"[]"}, r"the note of b'\xff'"),
+    (lambda stored: {b"U\xff": b"[]"}, r"the row b'U\xff'"),
 ]
 
 
