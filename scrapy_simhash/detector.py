@@ -18,7 +18,7 @@ from scrapy_simhash.extraction import Extraction, extract, plain_text
 from scrapy_simhash.hashes import token_hashes
 from scrapy_simhash.identities import chosen_identity, identities_of_record, identity_bytes
 from scrapy_simhash.markup import is_html
-from scrapy_simhash.names import Names, name_of_record, page_names
+from scrapy_simhash.names import NAME_FIELDS, Names, names_of_record, page_names
 from scrapy_simhash.sites import site_of
 from scrapy_simhash.sketch import links_sketch, sketch, sketches
 from scrapy_simhash.verdict import Verdict
@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 DEFAULT_MIN_TOKENS = 30
 _EXCERPT_CHARACTERS = 400
 _TITLE_CHARACTERS = 200
+_NO_RECORD = Extraction("")
 
 
 @dataclass(kw_only=True)  # not frozen: creating a frozen object takes three times as long
@@ -96,17 +97,24 @@ class Detector:
     distinct: tuple[str, ...] = ()
 
     def fingerprint_page(
-        self, html: str, distinct: Mapping[str, Sequence[str]] | None = None
+        self,
+        html: str,
+        distinct: Mapping[str, Sequence[str]] | None = None,
+        record: Extraction = _NO_RECORD,
     ) -> PageFingerprint:
         """Return the fingerprint of a page's main text.
 
         :param distinct: further values that tell pages apart, see `fingerprint_fields`.
+        :param record: names and identities of the record that contains the page.
         :raises SchemeError: see `extract`.
         """
-        return self.extract_and_fingerprint(html, distinct)[1]
+        return self.extract_and_fingerprint(html, distinct, record)[1]
 
     def extract_and_fingerprint(
-        self, html: str, distinct: Mapping[str, Sequence[str]] | None = None
+        self,
+        html: str,
+        distinct: Mapping[str, Sequence[str]] | None = None,
+        record: Extraction = _NO_RECORD,
     ) -> tuple[Extraction, PageFingerprint]:
         """Return what was extracted from a page, which is empty if this failed, and the result of
         `fingerprint_page`.
@@ -120,6 +128,8 @@ class Detector:
             if distinct:
                 found = {name: values for name, values in extraction.distinct.items() if values}
                 extraction = replace(extraction, distinct={**distinct, **found})
+            if record.title or record.identities:
+                extraction = _in_record(extraction, record)
         except ExtractionError as error:
             return Extraction(""), PageFingerprint(
                 skipped="extraction_error", error=str(error), extraction_ms=_cpu_ms_since(started)
@@ -138,7 +148,7 @@ class Detector:
     ) -> PageFingerprint:
         """Return the fingerprint of a record: the fields of an item, which make up one text.
 
-        A field such as ``title`` is the name of the record, see `name_of_record`, and one such as
+        A field such as ``title`` is the name of the record, see `names_of_record`, and one such as
         ``sku`` its identity.
 
         :param fields: field → its texts, with or without markup.
@@ -156,7 +166,7 @@ class Detector:
         named = {**texts, **more}
         extraction = Extraction(
             text,
-            name_of_record(named),
+            *names_of_record(named.get(name, "") for name in NAME_FIELDS),
             identities=tuple(identities_of_record(named, text)),
             distinct=distinct or {},
         )
@@ -341,6 +351,15 @@ def evidence_of(key: str, page: PageFingerprint) -> Evidence:
     if evidence.sketch and (site := site_of(key)):
         return evidence._replace(site=site_number(site))
     return evidence
+
+
+def _in_record(page: Extraction, record: Extraction) -> Extraction:
+    """Return a page with the names and identities of the record that contains it."""
+    names = page.names or Names(page.title, (page.heading,))
+    texts = dict.fromkeys(filter(None, (names.title, record.title, record.heading)))
+    title, *others = *texts, ""
+    names = names._replace(title=title, headings=(*others, *names.headings))
+    return replace(page, names=names, identities=(*page.identities, *record.identities))
 
 
 def _cpu_ms_since(started: float) -> float:

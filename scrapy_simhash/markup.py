@@ -45,6 +45,8 @@ _ATTRIBUTE = re.compile(r"\s[\w:@.-]+=[\"'\w#/.]")
 # A line break that touches a word, the end of a sentence or the end of a line.
 _LINE_BREAK = re.compile(r"[\w.!?:;,>)\n]<br ?/?>|<br ?/?>[\w\n]|<img\s[^<>]*src=", re.IGNORECASE)
 # A bracket that is not closed, or that begins an address, or anything else but a tag.
+# After a tag that is only mentioned, a sentence goes on, without further tags.
+_TEXT_OF_TAG = re.compile(r"(?![ ,.:;][^<]*\Z)\s*\S")
 _LOOSE_BRACKET = re.compile(r"<(?=[^<>]*(?:<|\Z))|<(?![/!?]|[a-zA-Z][\w:.-]*(?:[\s>]|/>))")
 # Tags in code of Markdown, and those of an element that would hide what is no code, are words.
 _MENTIONED = re.compile(
@@ -147,7 +149,8 @@ def is_markup(text: str) -> bool:
             if name in opened and (name not in _HIDING_TAGS or text.startswith(f"<{tag[2]}", at)):
                 return True
         elif tag.start() == at and (
-            _ATTRIBUTE.match(tag[3]) or (name in _OMITTED_ENDS and text[tag.end() :].strip())
+            _ATTRIBUTE.match(tag[3])
+            or (name in _OMITTED_ENDS and _TEXT_OF_TAG.match(text, tag.end()))
         ):
             return True
         else:

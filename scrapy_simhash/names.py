@@ -32,12 +32,12 @@ from scrapy_simhash.name_tokens import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
 
 KEY_BYTES = 10
 NAME_FIELDS = ("title", "name", "headline")
-"""The fields that may contain the name of a record; the first one with a text is used."""
+"""The fields that may contain names of a record, the most usual one first."""
 _MAX_HEADINGS = 4
 NO_KEY = bytes(KEY_BYTES)
 # Flags, the last byte of a title and of headings.
@@ -128,12 +128,13 @@ def page_names(names: Names, text: str = "", text_tokens: int = 0) -> tuple[byte
     )
 
 
-def name_of_record(texts: Mapping[str, str]) -> str:
-    """Return the name of a record: its first text in a field of `NAME_FIELDS`, or ``""``.
+def names_of_record(texts: Iterable[str]) -> tuple[str, str]:
+    """Return the title of a record and, if it has another name, a heading; else empty texts.
 
-    :param texts: field → text, for the fields that the text of the record consists of.
+    :param texts: those of its fields in the order of `NAME_FIELDS`.
     """
-    return next((text for field in NAME_FIELDS if (text := texts.get(field, ""))), "")
+    title, heading, *_ = *dict.fromkeys(filter(None, texts)), "", ""
+    return title, heading
 
 
 def _stored(keys: Iterable[bytes], flags: int, brand: int = 0) -> bytes:

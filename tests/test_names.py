@@ -1,6 +1,6 @@
 """Names of pages, as they are stored."""
 
-from scrapy_simhash.names import Names, name_bytes, name_of_record, page_names
+from scrapy_simhash.names import Names, name_bytes, names_of_record, page_names
 
 
 def test_a_name_is_stored_as_the_hash_of_its_tokens():
@@ -22,7 +22,7 @@ def test_a_view_beyond_the_heading_is_no_part_of_the_title():
     assert one[0][20:30] == other[0][20:30] == name_bytes("News")
 
 
-def test_the_name_of_a_record_is_its_first_field_with_a_name():
-    assert name_of_record({"text": "t", "name": "n", "title": ""}) == "n"
-    assert name_of_record({"headline": "h", "title": "t"}) == "t"
-    assert name_of_record({"text": "t"}) == ""
+def test_the_names_of_a_record_are_its_first_two():
+    assert names_of_record(["", "n", "n"]) == ("n", "")
+    assert names_of_record(["t", "", "h"]) == ("t", "h")
+    assert names_of_record(["", ""]) == ("", "")

@@ -195,8 +195,8 @@ FRONT = (  # those that most users need
         "SIMHASH_ITEM_FIELDS",
         FIELDS,
         "Judge items by the text of these fields, in an index of items. The `title`, `name` "
-        "or `headline` of the item is its name, also if it is not among them. A dict, such as "
-        '`{"title": 3, "body": 1}`, gives weights to the fields.',
+        "and `headline` of the item are its names, also if they are not among them. A dict, such "
+        'as `{"title": 3, "body": 1}`, gives weights to the fields.',
         default=[],
     ),
     Setting(

@@ -77,7 +77,9 @@ def with_names(asked: Fields, names: Sequence[str]) -> Fields:
     """Return the fields with those of usual names that name a record, unless `asked` has some."""
     if asked.names is not None:
         return asked
-    found = (_named(usual, names, _ABOUT_FIELDS) for usual in NAME_FIELDS)
+    content = (name.lower().split(".") for name in (*asked.text, asked.html) if name)
+    around = (*_ABOUT_FIELDS, *(parts[-2] for parts in content if len(parts) > 1))
+    found = (_named(usual, names, around) for usual in NAME_FIELDS)
     return replace(asked, names=tuple(name for name in found if name) or None)
 
 

@@ -21,6 +21,7 @@ from scrapy_simhash.evidence import NO_EVIDENCE, Evidence
 from scrapy_simhash.extraction import Extraction, plain_text
 from scrapy_simhash.identities import IDENTITY_FIELDS, identities_of_record
 from scrapy_simhash.markup import is_html, kind_of
+from scrapy_simhash.names import names_of_record
 from scrapy_simhash.sites import page_url
 from scrapy_simhash.workers.pool import STEP_INTERVAL_S, Work, WorkerPool
 
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
     from scrapy_simhash.dedupe.options import DedupeOptions, Fields, Format
 
 
-_Read = tuple[str, str | Extraction, dict[str, list[str]]]
+_Read = tuple[str, str | Extraction | PageFingerprint, dict[str, list[str]]]
 """The key of a record, its page or text, and the values of `Fields.distinct`."""
 _URL = re.compile(r"https?://", re.IGNORECASE)
 
@@ -123,7 +124,9 @@ class Fingerprinter:
         try:
             key, page, chosen = self._read(content, key)
             if isinstance(page, str):
-                return _fingerprinted(key, self._detector.fingerprint_page(page, chosen))
+                page = self._detector.fingerprint_page(page, chosen)
+            if isinstance(page, PageFingerprint):
+                return _fingerprinted(key, page)
         except Unreadable as error:
             return Fingerprinted(error.key or key, skipped=error.reason)
         except (Exception, SystemExit):  # noqa: BLE001 - no record may stop a run
@@ -141,7 +144,7 @@ class Fingerprinter:
         fields = self._fields
         record = parse_json(content, self._encoding)
         key = _key(value_of(record, fields.key) if fields.key else None) or default_key
-        name = next(filter(None, (_text_of(value_of(record, n)) for n in fields.names or ())), "")
+        names = names_of_record(_text_of(value_of(record, name)) for name in fields.names or ())
         chosen = {
             n: [text for value in _values(value_of(record, n)) if (text := str(value))]
             for n in fields.distinct
@@ -151,17 +154,21 @@ class Fingerprinter:
             if value is None:
                 raise Unreadable("no_field", key)
             html = without_surrogates(str(value))
-            if kind_of(html) != "text":
-                return key, html, chosen
-            return key, Extraction(plain_text(html), name, distinct=chosen), chosen
-        values = [value_of(record, field) for field in fields.text]
-        texts = [_text_of(value) for value in values if value is not None]
-        if not texts:
-            raise Unreadable("no_field", key)
-        text = "\n".join(texts)
+            is_page = kind_of(html) != "text"
+            text = html if is_page else plain_text(html)
+        else:
+            values = [value_of(record, field) for field in fields.text]
+            texts = [_text_of(value) for value in values if value is not None]
+            if not texts:
+                raise Unreadable("no_field", key)
+            is_page = False
+            text = "\n".join(texts)
         own = {n: _text_of(value) for n, value in record.items() if n.lower() in IDENTITY_FIELDS}
         identities = tuple(identities_of_record(own, text))
-        return key, Extraction(text, name, identities=identities, distinct=chosen), chosen
+        found = Extraction(text, *names, identities=identities, distinct=chosen)
+        if is_page:
+            return key, self._detector.fingerprint_page(text, chosen, found), chosen
+        return key, found, chosen
 
     def _html_file(self, content: bytes, key: str) -> _Read:
         try:

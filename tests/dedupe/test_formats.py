@@ -221,6 +221,34 @@ def test_fields_in_objects(tmp_path, name, fields):
     assert kinds == ["new", "new", "near-duplicate"]
 
 
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ({"title": "Shop", "name": "Oar 7"}, {"title": "Shop", "name": "Oar 9"}),
+        ({"title": "Oar 7", "headline": "a"}, {"title": "Oar 7", "headline": "b"}),
+        ({"title": "Oar 7", "html": True}, {"title": "Oar 9", "html": True}),
+        ({"sku": "7", "html": True}, {"sku": "9", "html": True}),
+        ({"title": "Oar 7", "page": True}, {"title": "Oar 9", "page": True}),
+        ({"title": "Oar 7", "inside": True}, {"title": "Oar 9", "inside": True}),
+    ],
+)
+def test_names_beside_a_text_tell_records_apart(tmp_path, one, other):
+    def record(names):
+        content = {"text": text(1)}
+        if names.pop("html", None):
+            content = {"html": f"<p>{text(1)}</p>"}
+        elif names.pop("page", None):
+            content = {"html": f"<html><title>Shop</title><h1>Oars</h1><p>{text(1)}</p></html>"}
+        is_inside = names.pop("inside", None)
+        return {"data": {**names, **content}} if is_inside else {**names, **content}
+
+    records = [record(dict(names)) for names in (one, other, one)]
+    (tmp_path / "in.jsonl").write_bytes(json_lines(records))
+    run(tmp_path, "in.jsonl")
+    kinds = [verdict["kind"] for verdict in read_lines(tmp_path / "verdicts")]
+    assert kinds == ["new", "new", "near-duplicate"]
+
+
 def test_indented_objects_and_lines_with_commas(tmp_path):
     (tmp_path / "objects.jl").write_text("\n".join(json.dumps(r, indent=1) for r in RECORDS))
     run(tmp_path, "objects.jl")
