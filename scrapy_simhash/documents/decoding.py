@@ -19,6 +19,7 @@ from scrapy_simhash.markup import begins_as_html
 # first characters are control characters.
 _FIRST_BLOCK_BYTES = 8192
 _MAX_CONTROL_SHARE = 0.02
+_BINARY_FILE = "binary"  # the reason, in words
 _CHECKED_CHARACTERS = 64_000
 _REPLACEMENT = "\N{REPLACEMENT CHARACTER}"
 _SURROGATES = re.compile("[\ud800-\udfff]")
@@ -42,14 +43,14 @@ def decoded_file(content: bytes) -> str:
     :raises Unreadable: the file is binary, or its encoding cannot be guessed.
     """
     if byte_order_encoding(content) is None and b"\0" in content[:_FIRST_BLOCK_BYTES]:
-        raise Unreadable("binary")
+        raise Unreadable(_BINARY_FILE)
     encoding, text = _encoding_and_text(content)
     if encoding == _UNKNOWN:
         advice = "the file is not UTF-8; convert it, as with iconv"
         raise Unreadable("in an unknown encoding", detail=advice)
     start = text[:_CHECKED_CHARACTERS]
     if len(_CONTROLS.findall(start)) > _MAX_CONTROL_SHARE * len(start):
-        raise Unreadable("binary")
+        raise Unreadable(_BINARY_FILE)
     return text
 
 

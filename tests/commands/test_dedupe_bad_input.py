@@ -88,7 +88,7 @@ def test_a_command_that_is_refused_changes_no_file(run, feed, folder, arguments,
         "bad.csv": b"\xe9,x\n",
         "a.csv": "text,b\n",
         "b.csv": "text,c\n",
-        "broken.jsonl": "{\n}\n",
+        "broken.jsonl": "nope\n",
         "latin.csv": "url,text\n1,gr\xfc\xdfe\n".encode("latin-1"),
     }.items():
         written(folder, content, name)
