@@ -159,12 +159,8 @@ class Index:
 
         :param pages: (fingerprint, evidence).
         """
-        mark = self.rules.mark
-        queries = [
-            (fingerprint, evidence.certainty, mark(evidence)) for fingerprint, evidence in pages
-        ]
         with self._store.lock:
-            self._open().prefetch(queries, self.max_distance)
+            self._open().prefetch(pages, self.rules)
 
     def accept(self, observed: Observation) -> None:
         """Make a near-duplicate pending, so that `confirm` stores it beside its representative."""

@@ -27,9 +27,10 @@ from scrapy_simhash.index.tables.tables import FEW_ROWS, STEP_EVERY, Tables
 from scrapy_simhash.index.texts import Texts
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
     from typing import TypeAlias
 
+    from scrapy_simhash.evidence import Evidence
     from scrapy_simhash.index.base import Entry, Observation, PageToObserve, SyncPolicy
     from scrapy_simhash.index.database import Database, Row
     from scrapy_simhash.index.manifest import Manifest
@@ -75,7 +76,7 @@ class Store(Rows):
         self._pending = PendingPages()
         # Results of `prefetch` by (fingerprint, certainty, mark, distance), and the fingerprints of
         # the rows that were added later.
-        self._prefetched: dict[tuple[int, bytes, int | None, int], list[int]] = {}
+        self._prefetched: Mapping[tuple[int, bytes, int | None, int], list[int]] = {}
         self._added: list[int] = []
         self._has_warned = False
         self._folder = None if database.path is None else database.path / FOLDER
@@ -121,15 +122,14 @@ class Store(Rows):
             found, gone = self._read(fingerprint, max_distance, ordinals)
         return found
 
-    def prefetch(self, queries: Sequence[tuple[int, bytes, int]], max_distance: int) -> None:
-        """Search for several (fingerprint, certainty, mark) at once, which is faster than one by
-        one. `within` then only searches again if a row near the fingerprint was added later.
+    def prefetch(self, pages: Iterable[tuple[int, Evidence]], rules: CrawlRules) -> None:
+        """Search for several (fingerprint, evidence) at once, which is faster than one by one.
+        `within` then only searches again if a row near the fingerprint was added later.
         """
-        pairs = [(fingerprint, certainty) for fingerprint, certainty, _ in queries]
-        found = self._tables.near(pairs, max_distance, [mark for _, _, mark in queries])
-        self._prefetched = {
-            (*query, max_distance): ordinals for query, ordinals in zip(queries, found, strict=True)
-        }
+        k = rules.max_distance
+        queries = [(value, page.certainty, rules.mark(page), k) for value, page in pages]
+        pairs, marks = [query[:2] for query in queries], [query[2] for query in queries]
+        self._prefetched = dict(zip(queries, self._tables.near(pairs, k, marks), strict=True))
         self._added = []
 
     def _observe(self, page: PageToObserve, rules: CrawlRules) -> Observed:
@@ -157,10 +157,7 @@ class Store(Rows):
     def observe_all(self, pages: Sequence[PageToObserve], rules: CrawlRules) -> list[Observed]:
         """Observe pages in turn. After an error, none is pending."""
         if len(pages) > 1:
-            queries = [
-                (one.fingerprint, one.evidence.certainty, rules.mark(one.evidence)) for one in pages
-            ]
-            self.prefetch(queries, rules.max_distance)
+            self.prefetch([(one.fingerprint, one.evidence) for one in pages], rules)
         observed: list[Observed] = []
         try:
             for page in pages:

@@ -161,7 +161,7 @@ class RedisStore(RedisRows):
             if one.observation is not None
         ]
 
-    def prefetch(self, queries: object, max_distance: int) -> None:
+    def prefetch(self, pages: object, rules: CrawlRules) -> None:
         """Do nothing: `observe_all` searches for pages together."""
 
     def hold(self, observed: Observation, rules: CrawlRules, supersedes: str | None) -> HeldPage:
