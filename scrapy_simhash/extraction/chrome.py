@@ -184,7 +184,7 @@ def is_logo(heading: HtmlElement) -> bool:
     link to the front page.
     """
     return _is_link_home(heading) or any(
-        element.tag not in _NEVER_CHROME and _is_named(element, _SURE_LOGO)
+        element.tag not in _NEVER_CHROME and _is_named(names_of(element), _SURE_LOGO)
         for element in (heading, *heading.iterancestors())
     )
 
@@ -214,11 +214,12 @@ def _inside(passes: Callable[[HtmlElement], bool]) -> Callable[[HtmlElement], bo
 def _is_named_as_logo(element: HtmlElement) -> bool:
     # A heading named "header" is one; an element above it may be the header of the site.
     pattern = _SURE_LOGO if element.tag == "h1" else _LOGO
-    return element.tag not in _NEVER_CHROME and _is_named(element, pattern)
+    return element.tag not in _NEVER_CHROME and _is_named(names_of(element), pattern)
 
 
-def _is_named(element: HtmlElement, pattern: re.Pattern[str]) -> bool:
-    return any(map(pattern.search, names_of(element).lower().split()))
+@lru_cache(maxsize=8192)  # pages of a site share their names
+def _is_named(names: str, pattern: re.Pattern[str]) -> bool:
+    return any(map(pattern.search, names.lower().split()))
 
 
 def _is_link_home(heading: HtmlElement) -> bool:

@@ -348,12 +348,15 @@ def _prices(lines: Sequence[Line]) -> list[str]:
     Those in links, in lists, or after a link, are prices of other things.
     """
     found: list[str] = []
-    before = None
+    before: tuple[str, ...] = ()
     for line in lines:
-        is_own = not (line.row or line.targets or line.link_characters)
-        if is_own and (amounts := _AMOUNT.findall(line.text)) and not (before and before.targets):
-            found += amounts
-        before = line
+        # Most lines have neither a dollar nor another sign, and the search is slow.
+        if "$" in line.text or not line.text.isascii():
+            is_own = not (line.row or line.targets or line.link_characters or before)
+            found += _AMOUNT.findall(line.text) if is_own else ()
+            if len(found) >= _MAX_PRICES:
+                break
+        before = line.targets
     return found[:_MAX_PRICES]
 
 
