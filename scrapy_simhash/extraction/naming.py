@@ -304,13 +304,11 @@ def _pictures(elements: Elements, *, is_without_headings: bool) -> Iterator[str]
 
 def _current_crumbs(elements: Elements) -> Iterator[str]:
     """Yield the texts of elements in breadcrumbs that stand for the page itself."""
-    for value in elements.values("aria-current")[:_MAX_HEADINGS]:
-        element = value.getparent()
-        around = (element, *element.iterancestors())
-        if value == "page" and any(map(_is_breadcrumb, around)):
-            yield _shown_text(element)
-    for element in elements.with_words(("breadcrumb",))[:_MAX_HEADINGS]:
-        yield _end_of(element)
+    breadcrumbs = elements.with_words(("breadcrumb",))[:_MAX_HEADINGS]
+    for breadcrumb in breadcrumbs:
+        current = breadcrumb.xpath("descendant-or-self::*[@aria-current = 'page']")
+        yield from map(_shown_text, current[:_MAX_HEADINGS])
+    yield from map(_end_of, breadcrumbs)
 
 
 def _end_of(breadcrumb: HtmlElement) -> str:
@@ -320,10 +318,6 @@ def _end_of(breadcrumb: HtmlElement) -> str:
         if all(one.tag != "a" for one in (element, *element.iterancestors())):
             return " ".join(piece.split())
     return ""
-
-
-def _is_breadcrumb(element: HtmlElement) -> bool:
-    return "breadcrumb" in f"{names_of(element)} {element.get('aria-label', '')}".lower()
 
 
 def _without_sites(title: str, sites: Iterable[str]) -> str:
