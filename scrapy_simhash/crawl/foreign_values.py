@@ -6,8 +6,9 @@ differ in nothing but an attribute of their markup, or in data of a script. But 
 for its copies if its items say what its text does not. So the callbacks of copies run, and items
 pass that have such texts of their own.
 
-Neither can a list: others may share most of its entries. So the callbacks of copies of a page with
-several items run, and items pass that neither the page nor an earlier copy gave.
+Neither can a list: others may share most of its entries. So if a callback has given several items
+of a page, the callbacks of copies run, and items pass that neither the page nor an earlier copy has
+given.
 
 Names of files and numbers in URLs count as foreign words: pages with one text, such as a licence,
 may differ in nothing but their picture or document. Of other numbers, those count that are a whole
@@ -86,11 +87,12 @@ class ForeignValues:
     def __init__(self, arguments: Arguments, *, resumed: bool = False) -> None:
         self._arguments = arguments
         self._resumed = resumed
-        # Key of a page whose items have foreign words, or that has several → hashes of these items
-        # and of their texts.
+        # Key of a page → hashes of its items and of their foreign texts.
         self._given: LocalCache[str, array[int]] = LocalCache(_REMEMBERED_PAGES)
-        # Keys of pages with several items.
-        self._lists: LocalCache[str, None] = LocalCache(_REMEMBERED_PAGES)
+        # Keys of pages whose items have foreign words.
+        self._foreign_pages: LocalCache[str, None] = LocalCache(_REMEMBERED_PAGES)
+        # Callbacks that gave several items of a page.
+        self._lists: set[str] = set()
         # Callback → its points.
         self._points: Counter[str] = Counter()
         self._suspected: set[str] = set()
@@ -101,44 +103,44 @@ class ForeignValues:
         if page.items_looked_at > _MAX_COMPARED_ITEMS:
             return
         page.given.append(self._entry(page, response, item))
+        self._given[page.key] = page.given
         callback = self._arguments.callback_name(page.request)
         if self._points[callback] < _TRUSTED and page.items_looked_at <= _MAX_ITEMS:
             foreign = self._foreign(page, response, item)
             page.given.extend(foreign)
             if foreign:
                 page.has_foreign = True
+                self._foreign_pages[page.key] = None
                 self._suspected.add(callback)
             elif callback not in self._suspected:
                 self._points[callback] += 1
         if page.items_looked_at > 1:
-            page.has_foreign = True
-            self._lists[page.key] = None
-        if page.has_foreign:
-            self._given[page.key] = page.given
+            self._lists.add(callback)
+        page.has_foreign = page.has_foreign or callback in self._lists
 
     def has_foreign(self, key: str, request: Request) -> bool:
-        """Return True if items of a page have foreign words, or if it has several items, so that
-        those of copies may differ.
+        """Return True if items of a page have foreign words, or if its callback gives lists, so
+        that items of copies may differ.
 
         :param request: of the page, or of a copy with the same callback.
         """
-        if key in self._lists:
-            return True
         callback = self._arguments.callback_name(request)
-        return (self._resumed or key in self._given) and self._points[callback] < _TRUSTED
+        if callback in self._lists:
+            return True
+        return (self._resumed or key in self._foreign_pages) and self._points[callback] < _TRUSTED
 
     def differs(self, page: PageState, response: Response, item: Any) -> bool:
         """Return True if an item of a copy says what neither its text nor the items of its
         representative and of earlier copies say.
         """
         original = (page.verdict and page.verdict.representative) or page.key
-        known = self._given.get(original, array("q"))
+        known = self._given.setdefault(original, array("q"))
+        callback = self._arguments.callback_name(page.request)
         entry = self._entry(page, response, item)
-        if original in self._lists:
+        if callback in self._lists:
             new = {entry}.difference(known)
         else:
             new = self._foreign(page, response, item).difference(known)
-            callback = self._arguments.callback_name(page.request)
             self._points[callback] += _NEVER if new else _COPY_POINTS
             page.given.append(entry)
             if self._resumed and not new:  # the earlier page may have been a list
@@ -151,11 +153,10 @@ class ForeignValues:
         """Return the kept items of a copy that gave several, such as a list: what the earlier page
         gave is forgotten.
         """
-        original = (page.verdict and page.verdict.representative) or page.key
         if not page.kept_items or len(page.given) == 1:
             return ()
-        self._given[original], self._lists[original] = page.given, None
-        self._points[self._arguments.callback_name(page.request)] += _NEVER
+        self._given[(page.verdict and page.verdict.representative) or page.key] = page.given
+        self._lists.add(self._arguments.callback_name(page.request))
         return page.kept_items
 
     def _entry(self, page: PageState, response: Response, item: Any) -> int:
