@@ -47,12 +47,12 @@ _LINE_BREAK = re.compile(r"[\w.!?:;,>)\n]<br ?/?>|<br ?/?>[\w\n]|<img\s[^<>]*src
 # A bracket that is not closed, or that begins an address, or anything else but a tag.
 # After a tag that is only mentioned, a sentence goes on, without further tags.
 _TEXT_OF_TAG = re.compile(r"(?![ ,.:;][^<]*\Z)\s*\S")
-_LOOSE_BRACKET = re.compile(r"<(?=[^<>]*(?:<|\Z))|<(?![/!?]|[a-zA-Z][\w:.-]*(?:[\s>]|/>))")
-# Tags in code of Markdown, and those of an element that would hide what is no code, are words.
-_MENTIONED = re.compile(
-    r"(?<![\w`])(?:(`{3,9}).*?\1|`[^`\n]+`(?![\w`]))"
-    r"|<(script|style|template|noscript|video|audio|iframe)>[^<>]*[\w,.:!?](?:\s|`)*</\2>",
-    re.DOTALL | re.IGNORECASE,
+_LOOSE_BRACKET = re.compile(r"<(?:(?=[^<>]*(?:<|\Z))|(?![/!?]|[a-zA-Z][\w:.-]*(?:[\s>]|/>)))")
+_CODE_OF_MARKDOWN = re.compile(r"(?<![\w`])(?:(`{3,9}).*?\1|`[^`\n]+`(?![\w`]))", re.DOTALL)
+# Elements that would hide what is no code.
+_HIDDEN_PROSE = re.compile(
+    r"<(script|style|template|noscript|video|audio|iframe)>[^<>]*[\w,.:!?](?:\s|`)*</\1>",
+    re.IGNORECASE,
 )
 _CDATA = re.compile(r"<!\[CDATA\[(.*?)(?:\]\]>|\Z)", re.DOTALL)
 _DOCTYPE = re.compile(r"<!doctype\s+([\w:.-]+)", re.IGNORECASE)
@@ -160,7 +160,9 @@ def is_markup(text: str) -> bool:
 
 def mentions_escaped(text: str) -> str:
     """Return a text with ``<`` escaped in tags that it only mentions."""
-    return _MENTIONED.sub(lambda found: found[0].replace("<", "&lt;"), text)
+    for mentioning in (_CODE_OF_MARKDOWN, _HIDDEN_PROSE) if "`" in text else (_HIDDEN_PROSE,):
+        text = mentioning.sub(lambda found: found[0].replace("<", "&lt;"), text)
+    return text
 
 
 def repaired(markup: str) -> str:
