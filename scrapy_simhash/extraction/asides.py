@@ -13,13 +13,12 @@ from __future__ import annotations
 
 import re
 from functools import lru_cache
+from itertools import islice
 from typing import TYPE_CHECKING
 
-from scrapy_simhash.extraction.elements import names_of
+from scrapy_simhash.extraction.elements import holding, names_of
 
 if TYPE_CHECKING:
-    from collections.abc import Container
-
     from lxml.html import HtmlElement
 
     from scrapy_simhash.extraction.elements import Elements
@@ -47,16 +46,19 @@ _WRITTEN_INPUTS = ("email", "password")
 _CONTENT_TAGS = ("article", "main", "table")
 
 
-def asides_by_name(elements: Elements, without: Container[HtmlElement]) -> list[HtmlElement]:
-    """Return the elements that their names make asides, `without` some elements."""
+def asides(elements: Elements) -> list[HtmlElement]:
+    """Return the asides by name, and the forms to write something; none with a heading inside."""
+    headings = [h1 for h1 in elements.tagged("h1") if h1.tag == "h1"]
+    around_headings = holding(headings or islice(elements.root.iter("h2", "h3"), 1))
+    named = [one for one in elements.with_words(_WORDS) if one.tag in _TAGS]
+    forms = [one for one in elements.tagged("form") if one.tag == "form"]
     return [
-        element
-        for element in elements.with_words(_WORDS)
-        if element.tag in _TAGS and element not in without and _is_aside(element)
+        *(one for one in named if one not in around_headings and _is_aside(one)),
+        *(one for one in forms if one not in around_headings and _is_to_write(one)),
     ]
 
 
-def is_form_to_write(form: HtmlElement) -> bool:
+def _is_to_write(form: HtmlElement) -> bool:
     """Return True for a form that asks for a text, an address or a password, and has no content."""
     written = any(
         element.tag == "textarea" or element.get("type", "").lower() in _WRITTEN_INPUTS

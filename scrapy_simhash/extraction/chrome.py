@@ -12,9 +12,9 @@ from itertools import islice, pairwise
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from scrapy_simhash.extraction.asides import asides_by_name, is_form_to_write
+from scrapy_simhash.extraction.asides import asides
 from scrapy_simhash.extraction.consent import consent_banners
-from scrapy_simhash.extraction.elements import holding, names_of
+from scrapy_simhash.extraction.elements import names_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -122,18 +122,6 @@ def _rename_by_tag(elements: Elements, rename: Callable[[HtmlElement, str], None
     for table in elements.tagged("table"):
         if table.tag == "table" and _is_calendar(table):
             rename(table, "nav")
-
-
-def asides(elements: Elements) -> list[HtmlElement]:
-    """Return the asides by name, and the forms to write something; none with a heading inside."""
-    headings = [h1 for h1 in elements.tagged("h1") if h1.tag == "h1"]
-    around_headings = holding(headings or islice(elements.root.iter("h2", "h3"), 1))
-    forms = [
-        form
-        for form in elements.tagged("form")
-        if form.tag == "form" and form not in around_headings and is_form_to_write(form)
-    ]
-    return [*asides_by_name(elements, around_headings), *forms]
 
 
 def _holds_content(form: HtmlElement) -> bool:

@@ -26,12 +26,12 @@ if TYPE_CHECKING:
     from lxml.html import HtmlElement
 
 # Elements that may be asides, banners or breadcrumbs by their names.
-NAMED_TAGS = (
+_NAMED_TAGS = (
     *("article", "div", "form", "ol", "section", "table", "ul"),
     *("aside", "dialog", "nav"),
 )
 _TAGS = (
-    *NAMED_TAGS,
+    *_NAMED_TAGS,
     *("title", "base", "link", "meta", "script", "template", "header"),
     *("iframe", "object", "embed", "video", "audio", "source"),
     *("h1", "h2", "h3", "h4", "h5", "h6", "caption"),
@@ -65,17 +65,17 @@ class Elements:
         return self._by_attribute[name]
 
     def with_words(self, words: Iterable[str]) -> list[HtmlElement]:
-        """Return the elements of `NAMED_TAGS` with an attribute that contains one of the words."""
+        """Return the elements of `_NAMED_TAGS` with an attribute that contains one of the words."""
         elements, text, ends = self._named
         places = {bisect(ends, at) for word in words for at in _occurrences(word, text)}
         return [elements[place] for place in sorted(places)]
 
     @cached_property
     def _named(self) -> tuple[list[HtmlElement], str, list[int]]:
-        """Return the elements of `NAMED_TAGS`, their attributes in lower case, and where those of
+        """Return the elements of `_NAMED_TAGS`, their attributes in lower case, and where those of
         each element end.
         """
-        elements = self.tagged(*NAMED_TAGS)
+        elements = self.tagged(*_NAMED_TAGS)
         texts = [" ".join((*element.values(), "")).lower() for element in elements]
         return elements, "".join(texts), list(accumulate(map(len, texts)))
 

@@ -18,7 +18,7 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
 from scrapy_simhash.errors import ExtractionError, SchemeError
-from scrapy_simhash.extraction.chrome import asides
+from scrapy_simhash.extraction.asides import asides
 from scrapy_simhash.extraction.consent import consent_elements
 from scrapy_simhash.extraction.declared import declared_phrases
 from scrapy_simhash.extraction.lines import count_words, join, lines_of_clean, own_heading
