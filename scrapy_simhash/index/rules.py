@@ -163,14 +163,14 @@ class CrawlRules(Rules):
     def last(self, page: Text, entry: Entry | None) -> Neighbour | None:
         """Compare a page with the last seen entry of its key, stored or pending, if there is one.
 
-        An entry that this crawl has seen has the same text if it resembles the page. One of an
+        An entry that this crawl has seen has the same text if the page is a copy of it. One of an
         earlier crawl has it only if the page is unchanged (`Confirmation.compare_versions`).
         """
         if entry is None:
             return None
         distance = hamming_distance(entry.fingerprint, page.fingerprint)
         is_earlier = entry.last_sequence < self.crawl_start
-        compare = self.confirmation.compare_versions if is_earlier else self._without_names.compare
+        compare = self.confirmation.compare_versions if is_earlier else self.confirmation.compare
         similarity, against = compare(page.evidence, entry.evidence)
         if distance > self.max_distance:
             against = "distance"

@@ -247,6 +247,11 @@ def test_names_beside_a_text_tell_records_apart(tmp_path, one, other):
     run(tmp_path, "in.jsonl")
     kinds = [verdict["kind"] for verdict in read_lines(tmp_path / "verdicts")]
     assert kinds == ["new", "new", "near-duplicate"]
+    of_one_page = [{**each, "url": "https://e.com/list"} for each in records[:2]]
+    (tmp_path / "in.jsonl").write_bytes(json_lines([*of_one_page, of_one_page[1]]))
+    run(tmp_path, "in.jsonl", overwrite=True)
+    kinds = [verdict["kind"] for verdict in read_lines(tmp_path / "verdicts")]
+    assert kinds == ["new", "changed", "unchanged"]
 
 
 def test_indented_objects_and_lines_with_commas(tmp_path):
