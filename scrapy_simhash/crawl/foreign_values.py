@@ -107,7 +107,7 @@ class ForeignValues:
         callback = self._arguments.callback_name(page.request)
         if self._points[callback] < _TRUSTED and page.items_looked_at <= _MAX_ITEMS:
             foreign = self._foreign(page, response, item)
-            page.given.extend(foreign)
+            page.given.extend(foreign | _said(page, item))
             if foreign:
                 page.has_foreign = True
                 self._foreign_pages[page.key] = None
@@ -120,14 +120,17 @@ class ForeignValues:
 
     def has_foreign(self, key: str, request: Request) -> bool:
         """Return True if items of a page have foreign words, or if its callback gives lists, so
-        that items of copies may differ.
+        that the callbacks of copies are to run.
 
         :param request: of the page, or of a copy with the same callback.
         """
-        callback = self._arguments.callback_name(request)
-        if callback in self._lists:
+        if self._arguments.callback_name(request) in self._lists:
             return True
-        return (self._resumed or key in self._foreign_pages) and self._points[callback] < _TRUSTED
+        return (self._resumed or key in self._foreign_pages) and not self.is_trusted(request)
+
+    def is_trusted(self, request: Request) -> bool:
+        """Return True if items of a callback need not be looked at, if it gives no lists."""
+        return self._points[self._arguments.callback_name(request)] >= _TRUSTED
 
     def differs(self, page: PageState, response: Response, item: Any) -> bool:
         """Return True if an item of a copy says what neither its text nor the items of its
@@ -140,7 +143,10 @@ class ForeignValues:
         if callback in self._lists:
             new = {entry}.difference(known)
         else:
-            new = self._foreign(page, response, item).difference(known)
+            new = self._foreign(page, response, item)
+            if page.reason is None:  # it leads on, so the callback runs in any case
+                new |= _said(page, item)
+            new.difference_update(known)
             self._points[callback] += _NEVER if new else _COPY_POINTS
             page.given.append(entry)
             if self._resumed and not new:  # the earlier page may have been a list
@@ -202,6 +208,17 @@ def _read(item: Any, *, all_numbers: bool = False) -> list[str]:
         return [*texts_in(item, all_numbers=all_numbers)]
     except Exception:  # noqa: BLE001 - no item may stop a crawl
         return []
+
+
+def _said(page: PageState, item: Any) -> set[int]:
+    """Return hashes of the words in the short texts of an item that its URL does not have."""
+    url = page.request.url.casefold()
+    texts = (
+        tuple(word for word in _words(text) if word not in url and not word.isdigit())
+        for text in _read(item)
+        if not text.startswith(_URL_STARTS)
+    )
+    return {hash(words) for words in texts if words}
 
 
 def _is_foreign(word: str, said: str) -> bool:

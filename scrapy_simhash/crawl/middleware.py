@@ -315,8 +315,8 @@ class SimhashSpiderMiddleware(_SpiderMiddleware):
             if not page.withholds_item():
                 self._foreign_values.gave(page, response, item)
                 return False
-            original = verdict.representative or page.key
-            if not self._foreign_values.has_foreign(original, page.request):
+            original, values = verdict.representative or page.key, self._foreign_values
+            if not values.has_foreign(original, page.request) and values.is_trusted(page.request):
                 return True
         return not self._foreign_values.differs(page, response, item)
 

@@ -51,8 +51,9 @@ class Crawl:
         assert page.has_foreign == self.values.has_foreign(page.key, page.request)
         return page.key if page.has_foreign else None
 
-    def differs(self, representative, item):
+    def differs(self, representative, item, reason="values"):
         page, response = self.page(representative)
+        page.reason = reason
         return self.values.differs(page, response, item)
 
 
@@ -128,6 +129,17 @@ def test_a_callback_is_trusted_after_three_copies_with_the_same_words(crawl):
         assert not crawl.differs(original, {"source": "catalogue"})
     assert not crawl.values.has_foreign(original, request)
     assert not crawl.gave({"source": "elsewhere"})
+
+
+def test_short_texts_count_if_the_callback_runs_in_any_case(crawl):
+    page, response = crawl.page()
+    crawl.values.gave(page, response, {"title": "Reviews", "stars": "17"})
+    further = {"title": "Write first", "stars": "18"}
+    assert not crawl.differs(page.key, further)
+    assert not crawl.values.is_trusted(page.request)
+    assert not crawl.differs(page.key, {"title": "reviews", "stars": "19"}, reason=None)
+    assert crawl.differs(page.key, further, reason=None)
+    assert not crawl.differs(page.key, further, reason=None)
 
 
 def test_values_that_earlier_copies_had_one_by_one_are_others_together(crawl):
