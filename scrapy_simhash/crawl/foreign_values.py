@@ -15,7 +15,8 @@ may differ in nothing but their picture or document. Of other numbers, those cou
 text or floats, such as prices, but no others, because they may be counts, sizes or times.
 
 If the first items of a callback have no foreign words, or those of three copies have the same, the
-callback is trusted: its items come from the texts of its pages.
+callback is trusted: its items come from the texts of its pages. Once an item had some, no page of
+this callback can speak for its copies, and only items of copies are compared with their pages.
 """
 
 from __future__ import annotations
@@ -23,7 +24,10 @@ from __future__ import annotations
 import re
 from array import array
 from collections import Counter
+from dataclasses import dataclass, field
+from heapq import nsmallest
 from html import unescape
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote, urlsplit
 
@@ -35,7 +39,7 @@ from scrapy_simhash.crawl.arguments import texts_in
 from scrapy_simhash.extraction.targets import pieces_of
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from scrapy import Request
     from scrapy.http import Response
@@ -51,16 +55,23 @@ _NEVER = -1_000_000
 _REMEMBERED_PAGES = 10_000
 _MAX_ITEMS = 3  # of a page that are looked at for foreign words
 _MAX_COMPARED_ITEMS = 250  # of a page; further ones of its copies pass
-_MAX_KNOWN = 1000  # hashes of a page and its copies; each is looked through for an item of a copy
+_MAX_KNOWN = 1000  # hashes of entries of a page and its copies
+_MAX_KNOWN_ITEMS = 100  # of a page and its copies; each is compared with an item of a further copy
 # Longer texts are from the page.
 _MAX_VALUE_CHARACTERS = 200
+# Of the runs of three words of a longer text. In those of copies, half are the same.
+_SKETCHED = 8
+# Of the words of a text. Where it is more, the language writes no spaces.
+_MAX_MEAN_CHARACTERS = 20
 _MAX_CHARACTERS = 500
 _MAX_VALUES = 50  # of an item
 _MIN_WORD_CHARACTERS = 4
 # No alternative looks further than the next one begins, so it takes linear time.
-_MARKUP = re.compile(r"<(script|style|select)\b.*?(</\1|\Z)|<[^<>]*>?", re.DOTALL | re.IGNORECASE)
-# The value of an attribute, or a number in the data of a script. Others may be counts by accident.
-_MARKED_NUMBER = r"""(["'])%s\1|=%s[\s>]|:\s*%s\s*[,}\]]"""
+_MARKUP = re.compile(
+    r"<script\b.*?(?:</script|\Z)|<style\b.*?(?:</style|\Z)|<select\b.*?(?:</select|\Z)|<[^<>]*>?",
+    re.DOTALL | re.IGNORECASE,
+)
+_MAX_OCCURRENCES = 1000  # of a text in a page that are looked at
 _BETWEEN_DIGITS = re.compile(r"(?<=\d)[.,'\s]+(?=\d)")
 # A number, perhaps with a currency. Shorter ones are on many pages, longer ones may be times.
 _NUMBER = re.compile(r"[^\d:/-]{0,4}(\d{3,8})\D{0,4}")
@@ -77,6 +88,18 @@ _URL_STARTS = ("/", "?", "http:", "https:")
 _NO_ENTRY = re.compile(r".*\d\d:\d\d:\d\d.*|\d{9,}|[0-9a-f-]{16,}", re.DOTALL)
 
 
+@dataclass
+class Given:
+    """What a page and its copies have given.
+
+    :param entries: hashes of the items as entries of a list, see `_entry`.
+    :param items: hashes of the texts of each item that was looked at, see `_texts`.
+    """
+
+    entries: array[int] = field(default_factory=lambda: array("q"))
+    items: list[array[int]] = field(default_factory=list)
+
+
 class ForeignValues:
     """The pages of one crawl that cannot speak for the items of their copies, and the callbacks
     that are trusted.
@@ -87,39 +110,39 @@ class ForeignValues:
     def __init__(self, arguments: Arguments, *, resumed: bool = False) -> None:
         self._arguments = arguments
         self._resumed = resumed
-        # Key of a page → hashes of its items and of their foreign texts.
-        self._given: LocalCache[str, array[int]] = LocalCache(_REMEMBERED_PAGES)
-        # Keys of pages whose items have foreign words.
+        self._given: LocalCache[str, Given] = LocalCache(_REMEMBERED_PAGES)
+        # Keys of pages whose items may have foreign words.
         self._foreign_pages: LocalCache[str, None] = LocalCache(_REMEMBERED_PAGES)
         # Callbacks that gave several items of a page.
         self._lists: set[str] = set()
+        # Callbacks that gave an item with foreign words.
+        self._suspected: set[str] = set()
         # Callback → its points.
         self._points: Counter[str] = Counter()
-        self._suspected: set[str] = set()
 
     def gave(self, page: PageState, response: Response, item: Any) -> None:
         """Record an item of a page that is no copy, or takes the place of one."""
         page.items_looked_at += 1
         if page.items_looked_at > _MAX_COMPARED_ITEMS:
             return
-        page.given.append(self._entry(page, response, item))
         self._given[page.key] = page.given
+        page.given.entries.extend(_entry(page, response, item))
         callback = self._arguments.callback_name(page.request)
-        if self._points[callback] < _TRUSTED and page.items_looked_at <= _MAX_ITEMS:
-            foreign = self._foreign(page, response, item)
-            page.given.extend(foreign | _said(page, item))
-            if foreign:
+        if page.items_looked_at <= _MAX_ITEMS and self._points[callback] < _TRUSTED:
+            if callback not in self._suspected and self._foreign(page, response, item):
+                self._suspected.add(callback)
+            if callback in self._suspected:
                 page.has_foreign = True
                 self._foreign_pages[page.key] = None
-                self._suspected.add(callback)
-            elif callback not in self._suspected:
+            else:
                 self._points[callback] += 1
+            page.given.items.append(array("q", _texts(page, item)))
         if page.items_looked_at > 1:
             self._lists.add(callback)
         page.has_foreign = page.has_foreign or callback in self._lists
 
     def has_foreign(self, key: str, request: Request) -> bool:
-        """Return True if items of a page have foreign words, or if its callback gives lists, so
+        """Return True if items of a page may have foreign words, or if its callback gives lists, so
         that the callbacks of copies are to run.
 
         :param request: of the page, or of a copy with the same callback.
@@ -133,48 +156,41 @@ class ForeignValues:
         return self._points[self._arguments.callback_name(request)] >= _TRUSTED
 
     def differs(self, page: PageState, response: Response, item: Any) -> bool:
-        """Return True if an item of a copy says what neither its text nor the items of its
-        representative and of earlier copies say.
+        """Return True if an item of a copy says what neither its text nor an item of its
+        representative or of an earlier copy says.
         """
         original = (page.verdict and page.verdict.representative) or page.key
-        known = self._given.setdefault(original, array("q"))
+        known = self._given.setdefault(original, Given())
+        page.items_looked_at += 1
         callback = self._arguments.callback_name(page.request)
-        entry = self._entry(page, response, item)
+        entry = _entry(page, response, item)
         if callback in self._lists:
-            new = {entry}.difference(known)
+            short, *long = entry
+            same = set(long).intersection(known.entries)
+            differs = short not in known.entries or 2 * len(same) < len(long)
         else:
             new = self._foreign(page, response, item)
-            if page.reason is None:  # it leads on, so the callback runs in any case
+            if page.reason is None and not page.action.follow:  # it leads on, so it runs anyway
                 new |= _said(page, item)
-            new.difference_update(known)
-            self._points[callback] += _NEVER if new else _COPY_POINTS
-            page.given.append(entry)
-            if self._resumed and not new:  # the earlier page may have been a list
+            differs = bool(new) and not any(new.issubset(one) for one in known.items)
+            self._points[callback] += _NEVER if differs else _COPY_POINTS
+            page.given.entries.extend(entry)
+            if self._resumed and not differs:  # the earlier page may have been a list
                 page.kept_items.append(item)
-        if len(known) < _MAX_KNOWN:
-            known.extend(new)
-        return bool(new)
+        if differs and len(known.entries) < _MAX_KNOWN and len(known.items) < _MAX_KNOWN_ITEMS:
+            known.entries.extend(entry)
+            known.items.append(array("q", _texts(page, item)))
+        return differs
 
     def several(self, page: PageState) -> Sequence[Any]:
         """Return the kept items of a copy that gave several, such as a list: what the earlier page
         gave is forgotten.
         """
-        if not page.kept_items or len(page.given) == 1:
+        if not page.kept_items or page.items_looked_at == 1:
             return ()
         self._given[(page.verdict and page.verdict.representative) or page.key] = page.given
         self._lists.add(self._arguments.callback_name(page.request))
         return page.kept_items
-
-    def _entry(self, page: PageState, response: Response, item: Any) -> int:
-        """Return a hash of what an entry of a list says, without URLs and times."""
-        said: list[str] = []
-        for text in _read(item, all_numbers=True):
-            if text not in (page.request.url, response.url) and not _NO_ENTRY.fullmatch(text):
-                said.extend(_names_in(text) if text.startswith(_URL_STARTS) else [text])
-        try:
-            return hash(tuple(said) or repr(item))
-        except Exception:  # noqa: BLE001 - no item may stop a crawl
-            return 0
 
     def _foreign(self, page: PageState, response: Response, item: Any) -> set[int]:
         """Return hashes of the texts with words that neither the text of a page nor its request
@@ -185,7 +201,7 @@ class ForeignValues:
             page.said = _MARKUP.sub(" ", page.markup).casefold()
             page.markup += repr(response.headers)
         urls = unquote(f"{page.request.url} {response.url}")
-        said = f"{page.said} {f'{urls} {self._arguments.shown(page.request)}'.casefold()}"
+        shown = f"{urls} {self._arguments.shown(page.request)}".casefold()
         found = set()
         characters = 0
         for text in _read(item):
@@ -193,13 +209,31 @@ class ForeignValues:
             if characters > _MAX_CHARACTERS:
                 break
             words = _words(text)
-            if any(_is_foreign(word, said) for word in words):
+            if any(_is_foreign(word, page.said) and _is_foreign(word, shown) for word in words):
                 found.add(hash(words))
-        short = [text for text in _read(item, all_numbers=True) if len(text) <= _MAX_CHARACTERS]
-        found |= {hash(text) for text in short[:_MAX_VALUES] if _is_marked(text, page)}
-        return (
-            found | {hash(frozenset(found))} if found else found
-        )  # the sizes S and L, not S and M
+        return found.union(map(hash, filter(lambda text: _is_marked(text, page), _short(item))))
+
+
+def _entry(page: PageState, response: Response, item: Any) -> Sequence[int]:
+    """Return hashes of what an entry of a list says, without URLs and times: first one of its short
+    texts, then some of the words in longer ones, which differ a little in copies.
+    """
+    short: list[str] = []
+    long: list[str] = []
+    for text in _read(item, all_numbers=True):
+        if text.startswith(_URL_STARTS):
+            short.extend([] if text in (page.request.url, response.url) else _names_in(text))
+        elif len(text) > _MAX_VALUE_CHARACTERS:
+            words = text.split()
+            long.extend(words if len(text) < _MAX_MEAN_CHARACTERS * len(words) else text)
+        elif not _NO_ENTRY.fullmatch(text):
+            short.append(text)
+    runs = set(map(hash, zip(long, long[1:], long[2:], strict=False)))
+    try:
+        said = tuple(short) if short or runs else repr(item)
+        return [hash(said), *nsmallest(_SKETCHED, runs)]
+    except Exception:  # noqa: BLE001 - no item may stop a crawl
+        return [0]
 
 
 def _read(item: Any, *, all_numbers: bool = False) -> list[str]:
@@ -210,33 +244,70 @@ def _read(item: Any, *, all_numbers: bool = False) -> list[str]:
         return []
 
 
+def _short(item: Any) -> list[str]:
+    texts = (text for text in _read(item, all_numbers=True) if len(text) <= _MAX_CHARACTERS)
+    return [*islice(texts, _MAX_VALUES)]
+
+
+def _texts(page: PageState, item: Any) -> set[int]:
+    """Return hashes of all that an item says, by words and by texts."""
+    words = filter(None, map(_words, islice(_read(item), _MAX_VALUES)))
+    return {*map(hash, words), *map(hash, _short(item)), *_said(page, item)}
+
+
 def _said(page: PageState, item: Any) -> set[int]:
     """Return hashes of the words in the short texts of an item that its URL does not have."""
     url = page.request.url.casefold()
     texts = (
         tuple(word for word in _words(text) if word not in url and not word.isdigit())
-        for text in _read(item)
+        for text in islice(_read(item), _MAX_VALUES)
         if not text.startswith(_URL_STARTS)
     )
     return {hash(words) for words in texts if words}
 
 
 def _is_foreign(word: str, said: str) -> bool:
-    if word.isdigit():
-        return re.search(r"[.,'\s]*".join(word), said) is None
-    return "." in word or word not in said
+    if word in said:
+        return "." in word
+    return not word.isdigit() or re.search(r"[.,'\s]*".join(word), said) is None
 
 
 def _is_marked(text: str, page: PageState) -> bool:
     """Return True if only attributes, scripts, comments or headers of a page say a text, and it is
     no URL.
     """
-    if text not in page.markup or text.startswith(_URL_STARTS):
+    if text.startswith(_URL_STARTS) or any(map(_is_whole, _around(text.casefold(), page.said))):
         return False
-    whole = rf"(?<!\w){re.escape(text)}(?!\w)"
     is_number = not any(map(str.isalpha, text))
-    marked = _MARKED_NUMBER.replace("%s", re.escape(text)) if is_number else whole
-    return bool(re.search(marked, page.markup)) and not re.search(whole.casefold(), page.said)
+    return any(map(_is_value if is_number else _is_whole, _around(text, page.markup)))
+
+
+def _around(text: str, within: str) -> Iterator[tuple[str, str]]:
+    """Yield the characters before and after each of the first occurrences of a text."""
+    end = 0
+    for _ in range(_MAX_OCCURRENCES if text else 0):
+        start = within.find(text, end)
+        if start < 0:
+            return
+        end = start + len(text)
+        yield within[max(0, start - 9) : start], within[end : end + 9]
+
+
+def _is_whole(around: tuple[str, str]) -> bool:
+    before, after = around
+    return not any(one.isalnum() or one == "_" for one in (before[-1:], after[:1]))
+
+
+def _is_value(around: tuple[str, str]) -> bool:
+    """Return True for a number that is the value of an attribute, or one in the data of a script.
+    Others may be the same by accident.
+    """
+    before, after = around
+    if before[-1:] in ("'", '"'):
+        return after[:1] == before[-1:]
+    if before[-1:] == "=":
+        return after[:1].isspace() or after[:1] == ">"
+    return before.rstrip()[-1:] == ":" and after.lstrip()[:1] in tuple(",}]")
 
 
 def _names_in(url: str) -> list[str]:

@@ -316,7 +316,8 @@ class SimhashSpiderMiddleware(_SpiderMiddleware):
                 self._foreign_values.gave(page, response, item)
                 return False
             original, values = verdict.representative or page.key, self._foreign_values
-            if not values.has_foreign(original, page.request) and values.is_trusted(page.request):
+            is_known = page.action.follow or values.is_trusted(page.request)
+            if is_known and not values.has_foreign(original, page.request):
                 return True
         return not self._foreign_values.differs(page, response, item)
 

@@ -11,7 +11,6 @@ copies, because the spider will ask for them again, too.
 
 from __future__ import annotations
 
-from array import array
 from collections import deque
 from dataclasses import dataclass, field, replace
 from itertools import chain
@@ -20,6 +19,7 @@ from weakref import WeakKeyDictionary
 
 from scrapy.utils.datatypes import LocalCache
 
+from scrapy_simhash.crawl.foreign_values import Given
 from scrapy_simhash.fingerprint import hamming_distance
 from scrapy_simhash.policy import PASS
 
@@ -70,7 +70,7 @@ class PageState:
     :param asked_again: the spider has asked for this page again.
     :param items_lead_on: a pipeline or a handler of a signal turned an item into a request.
     :param items_looked_at: number of items that were looked at for foreign words, `has_foreign` if
-        the page cannot speak for its copies, and `given` hashes of what its items say, see
+        the page cannot speak for its copies, and `given` what its items say, see
         `scrapy_simhash.crawl.foreign_values`.
     :param said: the text of the page, and `markup` all of it, once an item was compared with them.
     :param kept_items: pass when the output has ended, if they are several.
@@ -109,7 +109,7 @@ class PageState:
     items_lead_on: bool = False
     items_looked_at: int = 0
     has_foreign: bool = False
-    given: array[int] = field(default_factory=lambda: array("q"))
+    given: Given = field(default_factory=Given)
     said: str = ""
     markup: str = ""
     kept_items: list[Any] = field(default_factory=list)

@@ -9,7 +9,7 @@ from scrapy.http import HtmlResponse
 from scrapy_simhash.crawl.arguments import Arguments
 from scrapy_simhash.crawl.foreign_values import ForeignValues
 from scrapy_simhash.crawl.settlement import PageState
-from scrapy_simhash.policy import PASS
+from scrapy_simhash.policy import PASS, Action
 from scrapy_simhash.verdict import Verdict
 
 HTML = (
@@ -53,7 +53,7 @@ class Crawl:
 
     def differs(self, representative, item, reason="values"):
         page, response = self.page(representative)
-        page.reason = reason
+        page.reason, page.action = reason, Action(call=True, items=False, follow=False)
         return self.values.differs(page, response, item)
 
 
@@ -184,6 +184,22 @@ def test_copies_of_a_list_give_the_entries_that_it_and_earlier_copies_lack(crawl
     page, response = crawl.page(callback=print)
     crawl.values.gave(page, response, {"title": "reviews"})
     assert not crawl.values.has_foreign(page.key, page.request)
+
+
+def test_longer_texts_of_copies_may_differ_a_little(crawl):
+    text = " ".join(f"word{number} of the mill" for number in range(40))
+    other = " ".join(f"boat{number} in the harbour" for number in range(40))
+    page, response = crawl.page()
+    for item in ({"title": "No reviews", "text": text}, {"picture": "write"}):
+        crawl.values.gave(page, response, item)
+    of_copy = {"title": "No reviews", "text": f"{text[:400]} today {text[400:]}"}
+    assert not crawl.differs(page.key, of_copy)
+    assert crawl.differs(page.key, {**of_copy, "title": "Reviews"})
+    assert crawl.differs(page.key, {**of_copy, "text": other})
+    assert not crawl.differs(page.key, {**of_copy, "text": other})
+    # Without spaces, the characters are the words.
+    assert crawl.differs(page.key, {"text": other.replace(" ", "")})
+    assert not crawl.differs(page.key, {"text": other.replace(" ", "") + "now"})
 
 
 def test_a_callback_is_trusted_after_twenty_items_without_foreign_words(crawl):
