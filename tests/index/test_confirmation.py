@@ -114,9 +114,10 @@ class TestThePageItself:
         index.confirm(page)
         assert index.entry("a").evidence == evidence(100)
 
-    def test_another_name_is_none(self, index):
+    def test_another_name_is_a_change(self, index):
         index.confirm(index.observe("a", 0, evidence(title="Red shoe")))
-        assert index.observe("a", 1, evidence(title="Blue shoe")).kind == "unchanged"
+        assert index.observe("a", 1, evidence(title="red shoe")).kind == "unchanged"
+        assert index.observe("a", 1, evidence(title="Blue shoe")).kind == "changed"
 
     @pytest.mark.parametrize("incremental", [True, False])
     def test_since_an_earlier_crawl_only_a_typing_error_leaves_it_unchanged(
