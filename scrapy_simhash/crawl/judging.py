@@ -486,7 +486,9 @@ class Judging:
         """Keep a copy of whose output something was withheld, in case that its representative
         fails. Otherwise, its callback need not run again.
         """
-        copy = DroppedCopy.of(observation, page.request, called=True)
+        copy = DroppedCopy.of(
+            observation, page.request, called=True, compared=page.items_looked_at > 0
+        )
         representative, called_for_items = observation.representative, page.called_for_items
         if called_for_items and self.contents.is_refused(observation):  # since it arrived
             self.retries.request([copy])

@@ -79,6 +79,7 @@ class DroppedCopy:
 
     :param request: repeats the page, or the page of the item.
     :param called: its callback has run, and only a part of the output was dropped.
+    :param compared: its items were compared with those of the page.
     :param representative: key of the page that it was counted as a copy of.
     :param answered: its page gave items, or its callback has run.
     """
@@ -88,11 +89,19 @@ class DroppedCopy:
     evidence: Evidence
     request: Request
     called: bool = False
+    compared: bool = False
     representative: str | None = None
     answered: bool = False
 
     @classmethod
-    def of(cls, observation: Observation, request: Request, *, called: bool = False) -> Self:
+    def of(
+        cls,
+        observation: Observation,
+        request: Request,
+        *,
+        called: bool = False,
+        compared: bool = False,
+    ) -> Self:
         """Return the copy that was observed."""
         return cls(
             observation.key,
@@ -100,6 +109,7 @@ class DroppedCopy:
             observation.evidence,
             request,
             called,
+            compared,
             observation.representative,
         )
 

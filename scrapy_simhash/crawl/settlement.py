@@ -141,7 +141,9 @@ class PageState:
 
     def calls_copy(self, copy: DroppedCopy) -> bool:
         """Return True if the callback of a copy is to run, although this page is confirmed."""
-        return self.has_foreign or self.items_lead_on or (self.leads_on and not copy.called)
+        if self.items_lead_on or (self.has_foreign and not copy.compared):
+            return True
+        return self.leads_on and not copy.called
 
     def withholds_item(self) -> bool:
         """Return True if the next item of the callback is to be dropped."""
