@@ -5,7 +5,9 @@ from scrapy import Request
 from scrapy.http import Response
 
 from scrapy_simhash.confirmation import Confirmation
+from scrapy_simhash.crawl.retries import DroppedCopy
 from scrapy_simhash.crawl.settlement import Contents, PageState, Settlement
+from scrapy_simhash.evidence import NO_EVIDENCE
 from scrapy_simhash.index.rules import Rules
 from scrapy_simhash.policy import PASS
 
@@ -37,3 +39,24 @@ def test_of_one_object_that_was_yielded_twice_none_is_stored_if_one_failed(fails
     for failed in (fails, False):
         settlement.item_settled(settled.response, item, kept=not failed, failed=failed)
     assert settled.stored == {"first": not fails, "second": not fails, "page": not fails}
+
+
+@pytest.mark.parametrize(
+    ("page", "copy", "expected"),
+    [
+        ({}, {}, False),
+        ({"has_foreign": True}, {}, True),
+        ({"has_foreign": True}, {"called": True}, True),
+        ({"has_foreign": True}, {"called": True, "compared": True}, False),
+        ({"items_lead_on": True}, {"called": True, "compared": True}, True),
+        ({"requests": 1}, {}, True),
+        ({"requests": 1}, {"called": True}, False),
+        ({"requests": 3}, {}, False),
+    ],
+)
+def test_the_callback_of_a_copy_runs_after_its_page_for_what_the_copy_may_have_of_its_own(
+    page, copy, expected
+):
+    request = Request("http://x.test/copy")
+    dropped = DroppedCopy("copy", 0, NO_EVIDENCE, request, **copy)
+    assert PageState("key", None, PASS, request, **page).calls_copy(dropped) == expected
