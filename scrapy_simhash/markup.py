@@ -49,9 +49,10 @@ _LINE_BREAK = re.compile(r"[\w.!?:;,>)\n]<br ?/?>|<br ?/?>[\w\n]|<img\s[^<>]*src
 _TEXT_OF_TAG = re.compile(r"(?![ ,.:;][^<]*\Z)\s*\S")
 _LOOSE_BRACKET = re.compile(r"<(?:(?=[^<>]*(?:<|\Z))|(?![/!?]|[a-zA-Z][\w:.-]*(?:[\s>]|/>)))")
 _CODE_OF_MARKDOWN = re.compile(r"(?<![\w`])(?:(`{3,9}).*?\1|`[^`\n]+`(?![\w`]))", re.DOTALL)
-# Elements that would hide what is no code.
+# Elements after text that would hide what is no code.
 _HIDDEN_PROSE = re.compile(
-    r"<(script|style|template|noscript|video|audio|iframe)>[^<>]*[\w,.:!?](?:\s|`)*</\1>",
+    r"(\A|[^<>\s]\s*|</(?:a|b|code|em|i|span|strong)>\s*)"
+    r"(<(script|style|template|noscript|video|audio|iframe)>[^<>]*[\w,.:!?](?:\s|`)*</\3>)",
     re.IGNORECASE,
 )
 _CDATA = re.compile(r"<!\[CDATA\[(.*?)(?:\]\]>|\Z)", re.DOTALL)
@@ -160,9 +161,9 @@ def is_markup(text: str) -> bool:
 
 def mentions_escaped(text: str) -> str:
     """Return a text with ``<`` escaped in tags that it only mentions."""
-    for mentioning in (_CODE_OF_MARKDOWN, _HIDDEN_PROSE) if "`" in text else (_HIDDEN_PROSE,):
-        text = mentioning.sub(lambda found: found[0].replace("<", "&lt;"), text)
-    return text
+    if "`" in text:
+        text = _CODE_OF_MARKDOWN.sub(lambda found: found[0].replace("<", "&lt;"), text)
+    return _HIDDEN_PROSE.sub(lambda found: found[1] + found[2].replace("<", "&lt;"), text)
 
 
 def repaired(markup: str) -> str:

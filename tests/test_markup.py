@@ -193,6 +193,8 @@ def test_nothing_is_swallowed_by_an_unclosed_tag(before, name, after, marked):
         ("<script> is last, </script> ends it", "<script> is last, </script> ends it"),
         ("<i>So</i> <video> plays. </video>", "So <video> plays. </video>"),
         ("<video><p>a</p></video><p>b</p>", "b"),
+        ("<p>a</p><script>var visit = 8374</script><p>b</p>", "a\nb"),
+        ("<p>Shoe</p>\n<noscript>Please enable it.</noscript>", "Shoe"),
         ("Al <a@b.example> <b>to</b> Bo <b@c.example>", "Al <a@b.example> to Bo <b@c.example>"),
         (
             "<p>At <https://a.example/?b> or <tel:+1/2></p>",

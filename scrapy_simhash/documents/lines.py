@@ -98,6 +98,8 @@ def decoded_record(content: bytes, encoding: str) -> str:
 _BETWEEN = re.compile(r"[\s,\[\]\x1e\ufeff]*")
 
 _AROUND = b"\xef\xbb\xbf\x1e \t\r\n"
+# Not a line of a log, such as `[INFO]`, nor an array of values that are no objects.
+_BEGINS_VALUE = re.compile(rb"\{|\[\s*(?:\{.*)?", re.DOTALL)
 
 
 def json_parts(lines: Iterable[bytes], encoding: str, max_bytes: int) -> Iterator[Part]:
@@ -169,8 +171,7 @@ def begins_as_array(line: bytes) -> bool:
 
 def begins_value(line: bytes) -> bool:
     """Return True if the first line of a file begins an array, or an object over several lines."""
-    line = line.strip(_AROUND)
-    return line == b"{" or line.startswith(b"[")
+    return _BEGINS_VALUE.fullmatch(line.strip(_AROUND)) is not None
 
 
 def parse_json(content: bytes, encoding: str) -> dict[str, Any]:

@@ -60,7 +60,9 @@ _RAW_TAGS = frozenset((b"script", b"style", b"title", b"textarea", b"iframe", b"
 # several times faster, and few pages in Latin script contain that byte.
 _MARKS = re.compile(b"\xee\x80[\x80-\x8f]")
 _NONCHARACTERS = re.compile(b"\xef\xbf[\xbe\xbf]")
-_AMOUNT = re.compile(r"[$£¥฿\u20a0-\u20cf] ?\d[\d.,]*|\d[\d.,]* ?[$£¥฿\u20a0-\u20cf]")
+_SIGN = r"[$£¥฿\u20a0-\u20cf]"
+_AMOUNT_IN_DIGITS = r"\d(?:[\d.,'\u2019]|[ \u00a0\u202f](?=\d{3}(?!\d))){0,15}"
+_AMOUNT = re.compile(f"{_SIGN} ?{_AMOUNT_IN_DIGITS}|{_AMOUNT_IN_DIGITS} ?{_SIGN}")
 _MAX_PRICES = 3
 
 

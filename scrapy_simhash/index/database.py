@@ -25,7 +25,7 @@ REDIS_REMEDY = (
 )
 """What `corrupt` advises for an index in Redis, which `check --repair` does not take."""
 
-_OUR_NAMES = {"CURRENT", "IDENTITY", "LOCK", "LOG", "rocksdict-config.json", "lost", FOLDER}
+_OUR_NAMES = {"CURRENT", "IDENTITY", "LOCK", "LOG", "rocksdict-config.json", "lost", "runs", FOLDER}
 
 
 class Database(ABC):

@@ -217,7 +217,7 @@ def library_versions() -> dict[str, str]:
 
 def databases(directory: Path) -> list[Path]:
     """Return the paths of the databases of an index, sorted by name: the current one, and leftovers
-    of interrupted commands, but not those of texts.
+    of interrupted commands.
     """
     return sorted(
         path

@@ -1,4 +1,4 @@
-"""Rows: the entries, the log, the notes and the state in the database of an index."""
+"""Rows: the entries, the log, the notes, the texts and the state in the database of an index."""
 
 from __future__ import annotations
 

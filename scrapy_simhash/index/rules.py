@@ -9,9 +9,10 @@
    prefers entries whose callbacks were called with the same arguments, and of these such as gave
    items, or may still give some.
 
-A page has the same text as one that this crawl saw under its key if they are within k bits and
-resemble each other. Their names are ignored, because a renamed page is still the same page. If an
-earlier crawl saw it, the page is unchanged only if nothing but a typing error is different.
+A page is unchanged since this crawl saw it under its key if it would be a copy under another one.
+If an earlier crawl saw it, the page is unchanged only if nothing but a typing error is different.
+Where a crawl asks whether a page has come again with other content (`Rules.same_text`), names don't
+count.
 
 Crawls, `merge`, `rebuild` and `query` all ask `CrawlRules.judge`.
 """

@@ -8,7 +8,7 @@ from hashlib import blake2b
 from itertools import count
 from typing import TYPE_CHECKING
 
-from scrapy_simhash.errors import IndexMismatch, StorageError
+from scrapy_simhash.errors import IndexCorrupt, IndexMismatch, StorageError
 from scrapy_simhash.index import move_index
 from scrapy_simhash.index.manifest import Manifest
 
@@ -23,14 +23,14 @@ def set_aside(directory: Path, folder: Path) -> Path:
 
     :param folder: on the same file system; it need not exist.
     :raises IndexLocked: the index is open in this process or another.
-    :raises StorageError: it cannot be moved.
+    :raises StorageError: it cannot be moved, or the directory holds other files.
     """
     try:
         manifest = Manifest.read(directory)
         name = "empty" if manifest is None else scheme_name(manifest.scheme.id)
     except IndexMismatch:
         name = "older-format"
-    except StorageError:
+    except IndexCorrupt:
         name = "damaged"
     names = (name if number == 1 else f"{name}-{number}" for number in count(1))
     target = next(folder / name for name in names if not (folder / name).exists())

@@ -156,6 +156,15 @@ def test_a_json_array_in_one_line_or_many(tmp_path, indent, encoding, name):
     assert json.loads((tmp_path / "out").read_bytes()) == KEPT
 
 
+@pytest.mark.parametrize("first", ["[INFO] began", "[2026-11-27 12:00:00] began", "[1, 2]"])
+def test_a_line_of_a_log_begins_no_array(tmp_path, first):
+    lines = [first, *map(json.dumps, RECORDS)]
+    (tmp_path / "in.jsonl").write_text("\n".join(lines), encoding="utf-8")
+    run(tmp_path, "in.jsonl")
+    kept = (tmp_path / "out").read_text(encoding="utf-8").splitlines()
+    assert [kept[0], *map(json.loads, kept[1:])] == [first, *KEPT]
+
+
 QUOTED = text(1).replace(" ", ' \\"', 1).replace(" ", '\\", ', 9)
 CSV = {
     "escaped quotes": f'url,note,text\n1,x,"{QUOTED}"\n2,y,"{QUOTED}!"\n3,z,"{text(2)}"\n',

@@ -245,6 +245,10 @@ class TestIdentities:
             ("<meta property=product:price:amount content=9>", ("price 9",)),
             # Without a declared state, the prices that the page shows count, wherever they are.
             ("<aside>Now 9.90 €</aside><form><b>$ 5</b><button>Buy</button></form>", ("9.90 €", "$ 5")),
+            (
+                "<p>1 299,00 €</p><p>$12\u202f000</p><p>1'299.00 €, not 2 for 10</p>",
+                ("1 299,00 €", "$12 000", "1'299.00 €"),
+            ),
             ("<p><a href=/b>Oar</a></p><p>9 €</p><ul><li>8 €</ul><a href=/c>Sail 7 €</a>", ()),
             # That of another product is of no account.
             (ld(PRODUCT, {**PRODUCT, "name": "Oar", "offers": {"price": 9}}), ()),

@@ -44,6 +44,14 @@ def test_tags_are_found_in_linear_time(page):
     assert time.process_time() - started < 1
 
 
+@pytest.mark.parametrize("digits", ["3", "3 333", "3.", "3'", "$3"])
+def test_long_numbers_take_linear_time(digits):
+    page = f"<h1>The ferry</h1><p>π = {digits * 50_000}"
+    started = time.process_time()
+    extract(page, "segments")
+    assert time.process_time() - started < 3
+
+
 @pytest.mark.parametrize("extractor", ["segments", "readability"])
 def test_many_elements_with_attributes_that_hide_take_linear_time(extractor):
     page = "<p class=a id=b style=c role=d hidden itemprop=name>a" * 40_000 + "<p>The ferry leaves."
