@@ -55,7 +55,7 @@ _NEVER = -1_000_000
 _REMEMBERED_PAGES = 10_000
 _MAX_ITEMS = 3  # of a page that are looked at for foreign words
 _MAX_COMPARED_ITEMS = 250  # of a page; further ones of its copies pass
-_MAX_KNOWN = 1000  # hashes of entries of a page and its copies
+_MAX_KNOWN = 1000  # hashes of entries of a page and its copies, to which those of copies are added
 _MAX_KNOWN_ITEMS = 100  # of a page and its copies; each is compared with an item of a further copy
 # Longer texts are from the page.
 _MAX_VALUE_CHARACTERS = 200
@@ -85,7 +85,12 @@ _URL_OF_FILE = re.compile(rf"[^\s?#]+\.({_ENDINGS})([?#]\S*)?", re.IGNORECASE)
 _NUMBERED = re.compile(r"(.*=)?\d{1,8}")
 _URL_STARTS = ("/", "?", "http:", "https:")
 # Texts that copies of an entry may have of their own: the time now, and random names.
-_NO_ENTRY = re.compile(r".*\d\d:\d\d:\d\d.*|\d{9,}|[0-9a-f-]{16,}", re.DOTALL)
+_NO_ENTRY = re.compile(
+    r"[\d\s./T+-]*\d\d:\d\d:\d\d[\d.Z+:\s-]*|1\d{9}(\d{3})?|(?=.*[a-f-])[0-9a-f-]{16,}"
+)
+_MAX_TEXTS = 10_000  # of an item that are read
+# In an item. Further ones must be the same.
+_MAX_SKETCHED_CHARACTERS = 100_000
 
 
 @dataclass
@@ -136,6 +141,7 @@ class ForeignValues:
                 self._foreign_pages[page.key] = None
             else:
                 self._points[callback] += 1
+        if page.items_looked_at <= _MAX_ITEMS:
             page.given.items.append(array("q", _texts(page, item)))
         if page.items_looked_at > 1:
             self._lists.add(callback)
@@ -147,13 +153,10 @@ class ForeignValues:
 
         :param request: of the page, or of a copy with the same callback.
         """
-        if self._arguments.callback_name(request) in self._lists:
+        callback = self._arguments.callback_name(request)
+        if callback in self._lists:
             return True
-        return (self._resumed or key in self._foreign_pages) and not self.is_trusted(request)
-
-    def is_trusted(self, request: Request) -> bool:
-        """Return True if items of a callback need not be looked at, if it gives no lists."""
-        return self._points[self._arguments.callback_name(request)] >= _TRUSTED
+        return (self._resumed or key in self._foreign_pages) and self._points[callback] < _TRUSTED
 
     def differs(self, page: PageState, response: Response, item: Any) -> bool:
         """Return True if an item of a copy says what neither its text nor an item of its
@@ -200,8 +203,9 @@ class ForeignValues:
             page.markup = unescape(response.text)
             page.said = _MARKUP.sub(" ", page.markup).casefold()
             page.markup += repr(response.headers)
+        verdict = {} if page.verdict is None else page.verdict.to_dict()
         urls = unquote(f"{page.request.url} {response.url}")
-        shown = f"{urls} {self._arguments.shown(page.request)}".casefold()
+        shown = f"{urls} {verdict} {self._arguments.shown(page.request)}".casefold()
         found = set()
         characters = 0
         for text in _read(item):
@@ -220,13 +224,16 @@ def _entry(page: PageState, response: Response, item: Any) -> Sequence[int]:
     """
     short: list[str] = []
     long: list[str] = []
+    characters = 0
     for text in _read(item, all_numbers=True):
-        if text.startswith(_URL_STARTS):
+        if _is_url(text):
             short.extend([] if text in (page.request.url, response.url) else _names_in(text))
-        elif len(text) > _MAX_VALUE_CHARACTERS:
+        elif len(text) <= _MAX_VALUE_CHARACTERS:
+            short.extend([] if _NO_ENTRY.fullmatch(text) else [text])
+        elif (characters := characters + len(text)) <= _MAX_SKETCHED_CHARACTERS:
             words = text.split()
             long.extend(words if len(text) < _MAX_MEAN_CHARACTERS * len(words) else text)
-        elif not _NO_ENTRY.fullmatch(text):
+        else:
             short.append(text)
     runs = set(map(hash, zip(long, long[1:], long[2:], strict=False)))
     try:
@@ -239,7 +246,7 @@ def _entry(page: PageState, response: Response, item: Any) -> Sequence[int]:
 def _read(item: Any, *, all_numbers: bool = False) -> list[str]:
     """Return the texts of an item; none if it cannot be read."""
     try:
-        return [*texts_in(item, all_numbers=all_numbers)]
+        return [*islice(texts_in(item, all_numbers=all_numbers), _MAX_TEXTS)]
     except Exception:  # noqa: BLE001 - no item may stop a crawl
         return []
 
@@ -261,7 +268,7 @@ def _said(page: PageState, item: Any) -> set[int]:
     texts = (
         tuple(word for word in _words(text) if word not in url and not word.isdigit())
         for text in islice(_read(item), _MAX_VALUES)
-        if not text.startswith(_URL_STARTS)
+        if not _is_url(text)
     )
     return {hash(words) for words in texts if words}
 
@@ -279,6 +286,8 @@ def _is_marked(text: str, page: PageState) -> bool:
     if text.startswith(_URL_STARTS) or any(map(_is_whole, _around(text.casefold(), page.said))):
         return False
     is_number = not any(map(str.isalpha, text))
+    if is_number and len(text) == 1:  # many pages have it
+        return False
     return any(map(_is_value if is_number else _is_whole, _around(text, page.markup)))
 
 
@@ -308,6 +317,10 @@ def _is_value(around: tuple[str, str]) -> bool:
     if before[-1:] == "=":
         return after[:1].isspace() or after[:1] == ">"
     return before.rstrip()[-1:] == ":" and after.lstrip()[:1] in tuple(",}]")
+
+
+def _is_url(text: str) -> bool:
+    return text.startswith(_URL_STARTS) and len(text.split(None, 1)) == 1
 
 
 def _names_in(url: str) -> list[str]:

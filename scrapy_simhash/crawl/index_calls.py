@@ -275,7 +275,13 @@ class IndexCalls:
                 self._not_stored += isinstance(error, IndexUnreachable)
                 self._tell(call.key, _FORGET, call.argument)
         if call.then is not None:
-            call.then(answer)
+            try:
+                call.then(answer)
+            except Exception as failure:
+                if not self.in_threads:
+                    raise
+                # Such as of a scheduler. Other calls wait, and get their answers.
+                self._errors.count_error("retry", failure, call.key)
 
 
 def _observe_all(index: Any, pages: Sequence[PageToObserve]) -> list[tuple[Observation, float]]:

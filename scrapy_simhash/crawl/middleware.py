@@ -316,8 +316,7 @@ class SimhashSpiderMiddleware(_SpiderMiddleware):
                 self._foreign_values.gave(page, response, item)
                 return False
             original, values = verdict.representative or page.key, self._foreign_values
-            is_known = page.action.follow or values.is_trusted(page.request)
-            if is_known and not values.has_foreign(original, page.request):
+            if page.action.follow and not values.has_foreign(original, page.request):
                 return True
         return not self._foreign_values.differs(page, response, item)
 

@@ -180,8 +180,8 @@ class Retries:
     :param take_back: called with a copy that was counted as dropped, and has arrived again.
     :param meta_key: marks the requests that this object schedules.
     :param max_held: upper limit for copies that are held or requested; see `full`.
-    :param max_left: upper limit for copies of confirmed pages. If there are too many, those of the
-        oldest page are forgotten.
+    :param max_left: upper limit for copies of confirmed pages. If there are too many, the oldest
+        ones of a page are forgotten.
     """
 
     def __init__(
@@ -204,14 +204,17 @@ class Retries:
         self._max_left = max_left
         self._held = _CopiesByPage()
         self._left = _CopiesByPage()
+        # Copies of former contents, by the key under which the new content will be settled.
+        self._outdated = _CopiesByPage()
         # Token in the request → the copy that was requested, and the response that answers it.
         self._requested: dict[str, tuple[DroppedCopy, Response | None]] = {}
         self.responses = KeptResponses()
         # URL pattern → number of its copies that were tried at the end of the crawl.
         self._tried: Counter[str] = Counter()
         self._open_questions = 0
-        # Key of a page that came again → its content, and the key under which it will be settled.
-        self._came: LocalCache[str, tuple[Text | None, str]] = LocalCache(_REMEMBERED_PAGES)
+        # (key, fingerprint) of a page that came again → its content, and the key under which it is
+        # settled later. Until then, further copies of former contents may be left.
+        self._came: LocalCache[tuple[str, int], tuple[Text, str]] = LocalCache(_REMEMBERED_PAGES)
         self._closing = False
         self.gives_items = False
         """The crawl has given items from pages. Set by `begin_giving`."""
@@ -242,7 +245,8 @@ class Retries:
         copy.answered = answered
         self._left.add(page, copy)
         while self._left.count > self._max_left:
-            self._left.take(next(iter(self._left.by_page)))
+            oldest, copies = next(iter(self._left.by_page.items()))
+            self._left.take(oldest, {copies[0]}.__contains__)
 
     def begin_giving(self) -> None:
         """Record that the crawl gives items: request the copies of pages that gave none."""
@@ -293,9 +297,11 @@ class Retries:
         :param key: only of those that were settled under this key.
         :param settled: only of those that came with this content.
         """
-        for page, (content, under) in [*self._came.items()]:
+        for copies in self._outdated.take_all() if key is None else [self._outdated.take(key)]:
+            self.request(copies)
+        for (page, fingerprint), (content, under) in [*self._came.items()]:
             if key in (None, under) and (settled is None or not self._differs(content, settled)):
-                del self._came[page]
+                del self._came[page, fingerprint]
                 self.request(self._left.take(page, partial(self._differs, content)))
 
     def _differs(self, page: Text | None, copy: Text) -> bool:
@@ -309,9 +315,12 @@ class Retries:
         :param page: the content; None if it cannot be judged.
         :param under: key under which the page came and will be settled, mostly `key`.
         """
-        self._came[key] = page, under
+        copies = self._left.take(key, partial(self._differs, page))
         if page is None:  # it will not be settled
-            self.request(self._left.take(key))
+            self.request(copies)
+            return
+        self._outdated.add(under, *copies)
+        self._came[key, page.fingerprint] = page, under
 
     def requested_by_callback(self, key: str) -> None:
         """Release the held copies with this key, because a callback requests the page again."""
@@ -435,13 +444,11 @@ class Retries:
         """
         patterns = set()
         for key, copies in reversed([*self._left.by_page.items()]):
-            copy = copies[-1]
+            copy = next((one for one in reversed(copies) if not one.answered), None)
+            if copy is None:
+                continue
             pattern = url_pattern(copy.request.url)
-            if (
-                not copy.answered
-                and pattern not in patterns
-                and self._tried[pattern] < _TRIED_COPIES
-            ):
+            if pattern not in patterns and self._tried[pattern] < _TRIED_COPIES:
                 patterns.add(pattern)
                 self._tried[pattern] += 1
                 self.request(self._left.take(key, {copy}.__contains__), anew=False)

@@ -74,6 +74,7 @@ class PageState:
         `scrapy_simhash.crawl.foreign_values`.
     :param said: the text of the page, and `markup` all of it, once an item was compared with them.
     :param kept_items: pass when the output has ended, if they are several.
+    :param item_states: the items on their way to the pipeline, and the observed ones.
     :param gave_items: the pipelines kept an item of the page.
     :param withheld: number of items and requests that were dropped, although the callback gave
         them.
@@ -113,6 +114,7 @@ class PageState:
     said: str = ""
     markup: str = ""
     kept_items: list[Any] = field(default_factory=list)
+    item_states: set[ItemState] = field(default_factory=set)
     gave_items: bool = False
     withheld: int = 0
     awaited: Sequence[PageState] = ()
@@ -314,6 +316,8 @@ class Settlement:
 
     def _follow_item(self, state: ItemState) -> None:
         self._items.setdefault(id(state.item), []).append(state)
+        if state.page is not None:
+            state.page.item_states.add(state)
 
     def item_settled(
         self, response: Response | None, item: Any, *, kept: bool, failed: bool
@@ -366,8 +370,7 @@ class Settlement:
         page.ended = True
         # No signal names these items: a later pipeline replaced them by other objects, or they are
         # the same object as another item. If anything failed, it may be one of them.
-        states = [state for state in chain(*self._items.values()) if state.page is page]
-        self._settle_items(states, confirmed=not page.failed)
+        self._settle_items([*page.item_states], confirmed=not page.failed)
         confirmed = page.handled and not page.failed and not (page.refused and not page.outputs)
         self._on_finished(page, confirmed)
         page.title = page.text = page.said = page.markup = ""  # others may keep the page
@@ -375,6 +378,8 @@ class Settlement:
     def _settle_items(self, states: Sequence[ItemState], *, confirmed: bool) -> None:
         for state in states:
             self._items[id(state.item)].remove(state)
+            if state.page is not None:
+                state.page.item_states.discard(state)
             if not self._items[id(state.item)]:
                 del self._items[id(state.item)]
             if state.observation is not None:

@@ -1,6 +1,7 @@
 """Items that say what neither their page nor their request says."""
 
 import dataclasses
+import time
 
 import pytest
 from scrapy import Field, Item, Request
@@ -136,7 +137,6 @@ def test_short_texts_count_if_the_callback_runs_in_any_case(crawl):
     crawl.values.gave(page, response, {"title": "Reviews", "stars": "17"})
     further = {"title": "Write first", "stars": "18"}
     assert not crawl.differs(page.key, further)
-    assert not crawl.values.is_trusted(page.request)
     assert not crawl.differs(page.key, {"title": "reviews", "stars": "19"}, reason=None)
     assert crawl.differs(page.key, further, reason=None)
     assert not crawl.differs(page.key, further, reason=None)
@@ -200,6 +200,30 @@ def test_longer_texts_of_copies_may_differ_a_little(crawl):
     # Without spaces, the characters are the words.
     assert crawl.differs(page.key, {"text": other.replace(" ", "")})
     assert not crawl.differs(page.key, {"text": other.replace(" ", "") + "now"})
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("https://t.test/ab The mayor", "https://t.test/ab The miller"),
+        ("978316148410", "978316148411"),
+        ("12:39:00 to Oslo", "12:39:00 to Bergen"),
+    ],
+)
+def test_entries_may_differ_behind_a_link_a_time_or_in_a_long_number(crawl, one, other):
+    page, response = crawl.page()
+    for text in ("first", one):
+        crawl.values.gave(page, response, {"text": text})
+    assert not crawl.differs(page.key, {"text": one})
+    assert crawl.differs(page.key, {"text": other})
+
+
+def test_items_of_any_size_take_little_time(crawl):
+    page, response = crawl.page()
+    started = time.process_time()
+    for item in ({"file": "ab3" * 3_000_000}, {"numbers": [0.5] * 500_000}, {"a": "b c " * 30_000}):
+        crawl.values.gave(page, response, item)
+    assert time.process_time() - started < 2
 
 
 def test_a_callback_is_trusted_after_twenty_items_without_foreign_words(crawl):
