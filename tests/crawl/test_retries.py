@@ -259,3 +259,33 @@ def test_several_items_of_a_page_ask_for_it_once():
     assert world.asked() == ["a"]
     # And they make room at once.
     assert world.hold("other", "b", "c", "d") == [True, True, False]
+
+
+def test_copies_of_a_former_content_are_downloaded_anew_when_the_new_one_is_settled(world):
+    copy = dropped("a")
+    world.retries.responses.keep(copy, Response("http://x.test/a", body=b"ban page"))
+    world.retries.leave("page", copy, answered=False)
+    world.retries.came_again("page", dropped("page", STORY), "page")
+    world.retries.begin_giving()  # by an item of the new content
+    assert world.asked() == []
+    world.retries.came_again("page", dropped("page", BAN), "page")  # once more, later
+    world.retries.confirmed("page", dropped("page", STORY))
+    [request] = world.scheduled
+    assert world.retries.answer_to(request) is None
+    assert world.asked() == ["a"]
+
+
+def test_of_too_many_copies_of_a_page_the_oldest_are_forgotten():
+    world = World(max_left=3)
+    for key in "abcde":
+        without_items(world, key)
+        world.retries.leave("page", dropped(key), answered=False)
+    world.retries.begin_giving()
+    assert sorted(world.looked_at) == ["c", "d", "e"]
+
+
+def test_an_answered_copy_hides_no_other_at_the_end(world):
+    world.retries.leave("page", dropped("a"), answered=False)
+    world.retries.leave("page", dropped("b"), answered=True)
+    assert world.retries.idle()
+    assert world.asked() == ["a"]
