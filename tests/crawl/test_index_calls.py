@@ -116,6 +116,23 @@ def test_an_error_is_the_answer_to_a_page_or_to_all(error, answered, failed, beg
     assert len(errors.warnings) == (error is AWAY)
 
 
+def test_an_exception_of_what_follows_a_call_takes_no_answers_of_others():
+    full = OSError("the disk of the scheduler is full")
+    followed = []
+
+    def fail(_):
+        raise full
+
+    def orders(calls):
+        calls.confirm(seen("a"), fail)
+        calls.confirm(seen("b"), followed.append)
+        return [calls.observe(PageToObserve("c", 7))]
+
+    _, errors, answers = made(orders)
+    assert (errors.counted, followed) == ([("a", full)], [None])
+    assert [answer[0].key for answer in answers] == ["c"]
+
+
 def test_a_confirmation_does_not_overtake_calls_with_its_key():
     def orders(calls):
         calls.acted(seen("a"), "dropped")
