@@ -286,8 +286,6 @@ def _is_marked(text: str, page: PageState) -> bool:
     if text.startswith(_URL_STARTS) or any(map(_is_whole, _around(text.casefold(), page.said))):
         return False
     is_number = not any(map(str.isalpha, text))
-    if is_number and len(text) == 1:  # many pages have it
-        return False
     return any(map(_is_value if is_number else _is_whole, _around(text, page.markup)))
 
 
