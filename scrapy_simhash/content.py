@@ -1,11 +1,12 @@
 """Content: has a page changed, beyond typing errors, since an earlier crawl?
 
 A sketch cannot tell: a new price, or "cancelled", is one word in hundreds. So entries also keep two
-64-bit numbers, each a sum over tokens, whatever their order:
+64-bit numbers, each a sum over tokens:
 
-- of the hashes of all *exact* tokens: numbers, symbols, words of up to five letters, and words of
-  scripts without letter case, whose characters are words of their own. It also counts long words.
-- of random numbers, one for each letter, over the letters of *long words*. If one letter is
+- of the hashes of all *exact* tokens, each times its place, so that their order counts: numbers,
+  symbols, words of up to five letters, and words of scripts without letter case, whose characters
+  are words of their own. All *long words* have one hash here.
+- of random numbers, one for each letter, over the letters of long words. If one letter is
   added, left out, replaced, or swapped with another one, as in a typing error, the difference is
   one of a few thousand known numbers. If another long word is there, it is none of them, and
   neither is it if two letters are added: "unavailable" is no error for "available".
@@ -52,11 +53,12 @@ def content_bytes(tokens: Sequence[str], token_hashes: NDArray[np.uint64]) -> by
         marks = [mark and max(token) < _FIRST_EXACT_SCRIPT for mark, token in pairs]
         letters = "".join(compress(tokens, marks))
     is_exact = ~np.frombuffer(bytes(marks), bool)
-    exact = int(token_hashes @ is_exact) + sum(marks) * _LONG_WORD
+    places = 2 * np.arange(len(tokens), dtype=np.uint64) + 1  # odd: no bit of a hash is lost
+    exact = int(np.where(is_exact, token_hashes, _LONG_WORD) @ places)
     codes = np.frombuffer(letters.encode("utf-32-le"), np.uint32)
     counts = np.bincount(codes & (_LETTERS - 1), minlength=_LETTERS).view(np.uint64)
     fuzzy = int(counts @ np.array(_numbers(), np.uint64))
-    return (exact & _MASK).to_bytes(8, "big") + (fuzzy & _MASK).to_bytes(8, "big")
+    return exact.to_bytes(8, "big") + (fuzzy & _MASK).to_bytes(8, "big")
 
 
 def content_differs(one: bytes, other: bytes) -> bool:
