@@ -38,7 +38,8 @@ _NAMES = ("name", "headline", "title")
 # What changes about a thing that stays the same.
 _STATES = frozenset("price lowprice highprice availability eventstatus startdate enddate".split())
 # A field of a record may have such a name and mean something else, the markup of a thing may not.
-_IDENTITIES: Mapping[str, str] = {**IDENTITY_FIELDS, "color": "color", "size": "size"}
+_OF_MARKUP = ("color", "size", "startdate", "streetaddress", "addresslocality")
+_IDENTITIES: Mapping[str, str] = {**IDENTITY_FIELDS, **{name: name for name in _OF_MARKUP}}
 _WANTED = frozenset((*_NAMES, *_IDENTITIES, *_STATES))
 # Attributes for properties: microdata's and RDFa's, and what each of them has beside it.
 _PROPERTIES: Mapping[str, str] = {"itemprop": "itemprop", "property": "typeof"}
@@ -52,7 +53,7 @@ _MAY_BE_MAIN = frozenset(("organization", "newsmediaorganization", "person"))
 # NewsArticle, TechArticle, BlogPosting, JobPosting, …
 _DOCUMENT_TYPES = ("article", "posting", "recipe")
 # Parts of a thing that say which one of several variants it is.
-_PARTS = frozenset(("offers", "pricespecification"))
+_PARTS = frozenset("offers pricespecification location joblocation address".split())
 _VOCABULARY_ENDS = re.compile(r"[/:#]")
 # Commas that JSON does not allow.
 _JSON_START = re.compile(r"[\[{]")
@@ -256,7 +257,7 @@ def _add(thing: Thing, key: str, text: str) -> None:
     """Add an identity or a state."""
     if key in _STATES:
         thing.states.append(f"{key} {_local(text)}")
-    elif found := identity_of(_IDENTITIES[key], text):
+    if found := identity_of(_IDENTITIES.get(key, ""), text):
         thing.identities.append(found)
 
 

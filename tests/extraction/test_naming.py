@@ -164,6 +164,18 @@ class TestIdentities:
             (ld({"@type": "Product", "color": "Red", "size": "M"}), {"color": "red", "size": "m"}),
             (ld({**PRODUCT, "color": ["red", "blue"]}), {"sku": "b-7"}),
             ("<div itemscope>It is <i itemprop=color>Red</i>.</div>", {"color": "red"}),
+            (
+                ld({"@type": "Event", "startDate": "2026-05-12T20:00"}),
+                {"startdate": "2026-05-12t20:00"},
+            ),
+            (
+                ld({"@type": "Event", "location": {"address": {"addressLocality": "Bonn"}}}),
+                {"addresslocality": "bonn"},
+            ),
+            (
+                "<p itemscope><b itemprop=address itemscope><i itemprop=streetAddress>Kai 5</i></b>.",
+                {"streetaddress": "kai 5"},
+            ),
             ("<meta itemprop=productID content=B-7>", {"productid": "b-7"}),
             ("<meta property=product:retailer_item_id content=B-7>", {"sku": "b-7"}),
             # What is beside the main thing is of no account.
