@@ -71,6 +71,11 @@ _MARKUP = re.compile(
     r"<script\b.*?(?:</script|\Z)|<style\b.*?(?:</style|\Z)|<select\b.*?(?:</select|\Z)|<[^<>]*>?",
     re.DOTALL | re.IGNORECASE,
 )
+# A value of an attribute without letters, or a number in the data of a script.
+_VALUE = re.compile(
+    r"""(?<=["'])[^"'<>A-Za-z:,=\s][^"'<>A-Za-z]{0,40}(?=["'])|(?<==)[^"'<>A-Za-z\s]{1,40}(?=[\s>])"""
+    r"""|(?<=[:\s])-?\d[\d.]{0,20}(?=\s?[,}\]])"""
+)
 _MAX_OCCURRENCES = 1000  # of a text in a page that are looked at
 _BETWEEN_DIGITS = re.compile(r"(?<=\d)[.,'\s]+(?=\d)")
 # A number, perhaps with a currency. Shorter ones are on many pages, longer ones may be times.
@@ -158,9 +163,13 @@ class ForeignValues:
             return True
         return (self._resumed or key in self._foreign_pages) and self._points[callback] < _TRUSTED
 
-    def differs(self, page: PageState, response: Response, item: Any) -> bool:
+    def differs(
+        self, page: PageState, response: Response, item: Any, *, leads_on: bool = False
+    ) -> bool:
         """Return True if an item of a copy says what neither its text nor an item of its
         representative or of an earlier copy says.
+
+        :param leads_on: the callback runs anyway, so what the text says counts, too.
         """
         original = (page.verdict and page.verdict.representative) or page.key
         known = self._given.setdefault(original, Given())
@@ -173,7 +182,7 @@ class ForeignValues:
             differs = short not in known.entries or 2 * len(same) < len(long)
         else:
             new = self._foreign(page, response, item)
-            if page.reason is None and not page.action.follow:  # it leads on, so it runs anyway
+            if leads_on:
                 new |= _said(page, item)
             differs = bool(new) and not any(new.issubset(one) for one in known.items)
             self._points[callback] += _NEVER if differs else _COPY_POINTS
@@ -203,6 +212,7 @@ class ForeignValues:
             page.markup = unescape(response.text)
             page.said = _MARKUP.sub(" ", page.markup).casefold()
             page.markup += repr(response.headers)
+            page.values = {*map(_number, _VALUE.findall(page.markup))}
         verdict = {} if page.verdict is None else page.verdict.to_dict()
         urls = unquote(f"{page.request.url} {response.url}")
         shown = f"{urls} {verdict} {self._arguments.shown(page.request)}".casefold()
@@ -285,8 +295,17 @@ def _is_marked(text: str, page: PageState) -> bool:
     """
     if text.startswith(_URL_STARTS) or any(map(_is_whole, _around(text.casefold(), page.said))):
         return False
-    is_number = not any(map(str.isalpha, text))
-    return any(map(_is_value if is_number else _is_whole, _around(text, page.markup)))
+    if not any(map(str.isalpha, text)):  # others may be the same by accident
+        return _number(text) in page.values
+    return any(map(_is_whole, _around(text, page.markup)))
+
+
+def _number(text: str) -> str:
+    """Return a text that is the same for equal numbers, and for other equal texts."""
+    try:
+        return str(float(text))
+    except ValueError:
+        return text
 
 
 def _around(text: str, within: str) -> Iterator[tuple[str, str]]:
@@ -303,18 +322,6 @@ def _around(text: str, within: str) -> Iterator[tuple[str, str]]:
 def _is_whole(around: tuple[str, str]) -> bool:
     before, after = around
     return not any(one.isalnum() or one == "_" for one in (before[-1:], after[:1]))
-
-
-def _is_value(around: tuple[str, str]) -> bool:
-    """Return True for a number that is the value of an attribute, or one in the data of a script.
-    Others may be the same by accident.
-    """
-    before, after = around
-    if before[-1:] in ("'", '"'):
-        return after[:1] == before[-1:]
-    if before[-1:] == "=":
-        return after[:1].isspace() or after[:1] == ">"
-    return before.rstrip()[-1:] == ":" and after.lstrip()[:1] in tuple(",}]")
 
 
 def _is_url(text: str) -> bool:

@@ -311,14 +311,17 @@ class SimhashSpiderMiddleware(_SpiderMiddleware):
         verdict = page.verdict
         if verdict is None or page.dropped:
             return page.withholds_item()
+        original, values = verdict.representative or page.key, self._foreign_values
+        leads_on = page.may_lead_on and self._following.leads_on(original)
         if page.reason != "values":
             if not page.withholds_item():
-                self._foreign_values.gave(page, response, item)
+                values.gave(page, response, item)
                 return False
-            original, values = verdict.representative or page.key, self._foreign_values
             if page.action.follow and not values.has_foreign(original, page.request):
                 return True
-        return not self._foreign_values.differs(page, response, item)
+            leads_on = True
+        leads_on = leads_on and not page.action.follow
+        return not values.differs(page, response, item, leads_on=leads_on)
 
     def _lets_request_pass(self, page: PageState, response: Response, request: Request) -> bool:
         if page.dropped or self._identity.repeats(response, request):

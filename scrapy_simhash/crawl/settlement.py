@@ -72,7 +72,8 @@ class PageState:
     :param items_looked_at: number of items that were looked at for foreign words, `has_foreign` if
         the page cannot speak for its copies, and `given` what its items say, see
         `scrapy_simhash.crawl.foreign_values`.
-    :param said: the text of the page, and `markup` all of it, once an item was compared with them.
+    :param said: the text of the page, `markup` all of it, and `values` the numbers in attributes
+        and scripts, once an item was compared with them.
     :param kept_items: pass when the output has ended, if they are several.
     :param item_states: the items on their way to the pipeline, and the observed ones.
     :param gave_items: the pipelines kept an item of the page.
@@ -113,6 +114,7 @@ class PageState:
     given: Given = field(default_factory=Given)
     said: str = ""
     markup: str = ""
+    values: set[str] = field(default_factory=set)
     kept_items: list[Any] = field(default_factory=list)
     item_states: set[ItemState] = field(default_factory=set)
     gave_items: bool = False
@@ -374,6 +376,7 @@ class Settlement:
         confirmed = page.handled and not page.failed and not (page.refused and not page.outputs)
         self._on_finished(page, confirmed)
         page.title = page.text = page.said = page.markup = ""  # others may keep the page
+        page.values = set()
 
     def _settle_items(self, states: Sequence[ItemState], *, confirmed: bool) -> None:
         for state in states:

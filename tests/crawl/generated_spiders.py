@@ -816,6 +816,27 @@ class Chained(GeneratedSpider):
         return [response.follow(a, self.parse) for a in response.css("a.n")]
 
 
+class Paged(GeneratedSpider):
+    """Pages with one text, each with an entry of its own and a link to the next page."""
+
+    ways = ("text", "picture")
+    follows = False
+    pauses = True
+
+    def answer(self, path: str, request: Request, count: int) -> Any:
+        place = 0 if path == "/" else number_in(path)
+        entry = f'<p class="e"><img src="/pictures/0.jpg">{self.named(place // 2)}</p>'
+        following = links([f"/d/{place + 1}"], "n") if place < 2 * self.documents else ""
+        return page("Entries", prose("entries"), entry + following)
+
+    def parse(self, response: Response) -> Any:
+        item = {"content": response.css("p.e::text").get()}
+        if self.way == "picture":
+            item["picture"] = response.css("img::attr(src)").get()
+        yield item
+        yield from response.follow_all(css="a.n")
+
+
 class LedByItems(Chained):
     """A pipeline, or a handler of a signal, requests the next page of the chain."""
 
@@ -908,12 +929,12 @@ class Gated(GeneratedSpider):
 class Marked(GeneratedSpider):
     """Pages with the text of a licence, which differ in nothing but their markup."""
 
-    ways = ("picture", "file", "attribute", "number", "script")
+    ways = ("picture", "file", "attribute", "number", "script", "price")
     pauses = True
 
     def document(self, number: int, more: str = "") -> str:
         file = f'<a class="f" href="/get?file={number}">File</a>'
-        script = f'<script id="s">{{"seat": {number}, "rows": 1}}</script>'
+        script = f'<script id="s">{{"seat": {number}, "price": "{number}.50"}}</script>'
         seat = f'<b data-seat="row {number}" data-number={number}></b>'
         marked = f'<img src="/pictures/{number}.jpg">{file}{seat}{script}'
         return page("Picture", prose("licence"), marked)
@@ -926,6 +947,7 @@ class Marked(GeneratedSpider):
             "attribute": response.css("b::attr(data-seat)").get,
             "number": lambda: int(response.css("b::attr(data-number)").get()),
             "script": lambda: json.loads(response.css(script).get())["seat"],
+            "price": lambda: float(json.loads(response.css(script).get())["price"]),
         }
         return [{"content": found[self.way]()}]
 

@@ -14,7 +14,7 @@ from scrapy_simhash.policy import PASS, Action
 from scrapy_simhash.verdict import Verdict
 
 HTML = (
-    "<h1>No reviews yet</h1><p class='box-available' data-seat='5 a' data-row=12>Write the first one, for 1250,00 EUR</p>"
+    "<h1>No reviews yet</h1><p class='box-available' data-seat='5 a' data-row=12 data-price='27.00'>Write the first one, for 1250,00 EUR</p>"
     "<!-- ref: R-7 --><select><option>xl</select>"
     "<script>owner = {'name': 'tide mill', 'stock':31}</script>"
 )
@@ -55,7 +55,7 @@ class Crawl:
     def differs(self, representative, item, reason="values"):
         page, response = self.page(representative)
         page.reason, page.action = reason, Action(call=True, items=False, follow=False)
-        return self.values.differs(page, response, item)
+        return self.values.differs(page, response, item, leads_on=reason is None)
 
 
 @pytest.fixture
@@ -79,6 +79,7 @@ def crawl():
         {"seat": "5 a"},  # in an attribute
         {"seat": 12},
         {"stock": 31},  # in a script
+        {"price": 27.0},  # of an attribute: 27.00
         {"size": "box"},  # a part of an attribute
         {"size": "xl"},  # an option
         {"kind": "R-7"},  # in a comment
