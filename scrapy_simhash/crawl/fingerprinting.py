@@ -14,7 +14,12 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import xxhash
 from scrapy.http import TextResponse
-from scrapy.utils.asyncio import create_looping_call, is_asyncio_available, run_in_thread
+from scrapy.utils.asyncio import (
+    call_later,
+    create_looping_call,
+    is_asyncio_available,
+    run_in_thread,
+)
 from scrapy.utils.datatypes import LocalCache
 from scrapy.utils.defer import maybe_deferred_to_future
 from twisted.internet.defer import Deferred
@@ -49,10 +54,7 @@ _Result = TypeVar("_Result")
 
 
 class _SlowHost(Exception):
-    """The host of a page has become slow while the page waited."""
-
-
-_OF_SLOW_HOST = PageFingerprint(skipped="slow_host")
+    """Pages of this host pass unjudged now."""
 
 
 class SlowHosts:
@@ -68,16 +70,11 @@ class SlowHosts:
         self._judged: Counter[str] = Counter()  # since the last time-out
         self._to_pass: Counter[str] = Counter()
 
-    def is_slow(self, host: str) -> bool:
-        """Return True if the pages of a host pass unjudged now."""
-        return self._to_pass[host] > 0
-
     def passes(self, host: str) -> bool:
         """Return True if the next page of a host is to pass unjudged, and count that page."""
-        if not self.is_slow(host):
-            return False
-        self._to_pass[host] -= 1
-        return True
+        is_passing = self._to_pass[host] > 0
+        self._to_pass[host] -= is_passing
+        return is_passing
 
     def add(self, host: str, *, timed_out: bool) -> None:
         """Count a page of a host that a worker got."""
@@ -171,21 +168,18 @@ class Fingerprinter:
         self, pool: PageWorkers, response: TextResponse
     ) -> PageFingerprint:
         host = hostname_of(response.url)
-        if self._slow_hosts.passes(host):
-            return _OF_SLOW_HOST
         if response._declared_encoding() is None:  # noqa: SLF001 - to guess it takes long
             await run_in_thread(getattr, response, "encoding")
 
         def content() -> str | bytes:
-            # The host may have become slow while the page waited.
-            if self._slow_hosts.is_slow(host):
+            if self._slow_hosts.passes(host):  # perhaps since the page waits
                 raise _SlowHost
             return page_for_worker(response)
 
         try:
-            page = await result_of(pool.submit(content), in_loop=True)
+            page = await result_of(pool.submit(content))
         except _SlowHost:
-            return _OF_SLOW_HOST
+            return PageFingerprint(skipped="slow_host")
         self._slow_hosts.add(host, timed_out=page.skipped in ("timeout", "memory"))
         return page
 
@@ -196,7 +190,7 @@ class Fingerprinter:
         content = (fields, beside, distinct)
         if self.pool is None:
             return await run_in_thread(self.item_detector.fingerprint_fields, *content)
-        return await result_of(self.pool.submit(lambda: content), in_loop=True)
+        return await result_of(self.pool.submit(lambda: content))
 
     def close(self) -> None:
         """Kill the workers. Jobs that are not done raise WorkerError."""
@@ -226,21 +220,9 @@ def page_for_worker(response: TextResponse) -> str | bytes:
     return response.text
 
 
-async def result_of(future: Future[_Result], *, in_loop: bool = False) -> _Result:
-    """Wait for a future; return its result or raise its error.
-
-    :param in_loop: the future is completed in the event loop, so nothing has to wake it.
-    """
-    if is_asyncio_available():
-        if not in_loop:
-            return await asyncio.wrap_future(future)
-        ended = asyncio.Event()
-        future.add_done_callback(lambda _: ended.set())
-        await ended.wait()
-    else:
-        from twisted.internet import reactor
-
-        done: Deferred[None] = Deferred()
-        future.add_done_callback(lambda _: reactor.callFromThread(done.callback, None))
-        await maybe_deferred_to_future(done)
+async def result_of(future: Future[_Result]) -> _Result:
+    """Return the result of a future that is completed in the event loop, or raise its error."""
+    done: Deferred[None] = Deferred()
+    future.add_done_callback(lambda _: call_later(0, done.callback, None))
+    await maybe_deferred_to_future(done)
     return future.result()

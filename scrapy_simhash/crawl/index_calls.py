@@ -100,7 +100,7 @@ class IndexCalls:
         self.is_urgent = False  # the crawl is not idle
         answer: Future[tuple[Observation, float] | None] = Future()
         self._tell(page.key, _observe_all, page, answer.set_result)
-        return await result_of(answer, in_loop=True)
+        return await result_of(answer)
 
     def observe_now(self, page: PageToObserve) -> tuple[Observation, float] | None:
         """Do the same as `observe` for an embedded index."""
@@ -138,7 +138,7 @@ class IndexCalls:
         self._is_ending = True
         self._end_pause()
         while self._working is not None:
-            await result_of(self._working, in_loop=True)
+            await result_of(self._working)
 
     def close(self) -> None:
         """Close the index. :raises StorageError: the index fails."""
@@ -256,7 +256,7 @@ class IndexCalls:
             return False
         self._pause = Future()
         call_later(PAUSE_S, self._end_pause)
-        await result_of(self._pause, in_loop=True)
+        await result_of(self._pause)
         return not self._is_ending
 
     def _end_pause(self) -> None:

@@ -34,7 +34,7 @@ from scrapy_simhash.crawl.retries import (
     Retries,
     is_retry,
 )
-from scrapy_simhash.crawl.settlement import Contents
+from scrapy_simhash.crawl.settlement import CALLED_FOR_ITEMS, Contents
 from scrapy_simhash.detector import evidence_of
 from scrapy_simhash.documents.escaping import nearness
 from scrapy_simhash.documents.masking import loggable
@@ -45,7 +45,7 @@ from scrapy_simhash.index.history import Crawl
 from scrapy_simhash.index.redis import RedisAddress
 from scrapy_simhash.index.rules import Rules
 from scrapy_simhash.index.texts import KeptText
-from scrapy_simhash.policy import PASS, STAND_IN_REASONS, Action, outcome_of, stands_in
+from scrapy_simhash.policy import PASS, Action, outcome_of, stands_in
 from scrapy_simhash.sites import site_of
 
 if TYPE_CHECKING:
@@ -112,15 +112,16 @@ class Judging:
             max_left=MAX_HELD if is_for_pages else 0,
         )
         selectors = *settings.scheme.select, *settings.scheme.remove, *settings.distinct_selectors
-        names, message = settings.item_fields, EMPTY_FIELDS
-        if is_for_pages:
-            names, message = selectors, UNMATCHED_SELECTORS
-        self.unmatched = UnmatchedNames(names, message, errors)
+        self.unmatched = (
+            UnmatchedNames(selectors, UNMATCHED_SELECTORS, errors)
+            if is_for_pages
+            else UnmatchedNames(settings.item_fields, EMPTY_FIELDS, errors)
+        )
         self._cluster_limit: int = settings("SIMHASH_CLUSTER_LIMIT") if is_for_pages else 0
         self._max_text_bytes: int = settings("SIMHASH_KEEP_TEXT") if is_for_pages else 0
         self._debug: bool = settings("SIMHASH_DEBUG")
         self._prefers_canonical: bool = settings("SIMHASH_PREFER_CANONICAL")
-        self._crawl: Crawl | None = None
+        self._crawl = Crawl(0, 0)  # `open` replaces it
         self._canonical_urls = CanonicalUrls()
         # Response → verdict of an index on the network, which is asked before it is known whether a
         # callback will get the page.
@@ -188,16 +189,15 @@ class Judging:
 
         :param finished: the crawl ended by itself, without a limit or a signal.
         """
-        if self.index is None or self._crawl is None:
+        if self.index is None:
             return
-        crawl = self._crawl
-        crawl.ended_s, crawl.finished = int(time()), finished
+        self._crawl.ended_s, self._crawl.finished = int(time()), finished
         try:
-            self.stats.index_size(self.index.end_crawl(*crawl.note()))
+            self.stats.index_size(self.index.end_crawl(*self._crawl.note()))
         except StorageError as error:
             self.errors.count_error("history", error, str(self.location))
             self.calls.tell("the end of the crawl", len, self.stats.index_size)
-        if self.stats.has_counts:
+        if self.stats.counted("checked") or self.stats.skipped:
             summary = self.stats.summary(f"{self._what}s", self.policy.action)
             logger.info("%s", summary, extra={"spider": self.errors.spider})
         self.unmatched.warn()
@@ -208,16 +208,14 @@ class Judging:
 
     async def ask(self, key: str, page: PageFingerprint) -> Verdict | None:
         """Return the verdict of the index, not counted; None if the index is closed or fails."""
-        return self._verdict(await self.calls.observe(self._to_observe(key, page)))
+        answer = await self.calls.observe(self._to_observe(key, page))
+        return None if answer is None else self._detector.verdict(*answer)
 
     def _to_observe(self, key: str, page: PageFingerprint) -> PageToObserve:
         fingerprint: Any = page.fingerprint  # pages without one are skipped before
         return PageToObserve(
             key, fingerprint, evidence_of(key, page), self._identity.scope_filter(key)
         )
-
-    def _verdict(self, answer: tuple[Observation, float] | None) -> Verdict | None:
-        return None if answer is None else self._detector.verdict(*answer)
 
     async def ask_early(self, key: str, page: PageFingerprint, response: Response) -> None:
         """Ask an index on the network before a callback is known; keep the verdict for `judge`. If
@@ -242,7 +240,8 @@ class Judging:
         if self.calls.in_threads:
             verdict = self._early.pop(ref(response), None)
         else:
-            verdict = self._verdict(self.calls.observe_now(self._to_observe(key, page)))
+            answer = self.calls.observe_now(self._to_observe(key, page))
+            verdict = None if answer is None else self._detector.verdict(*answer)
         return None if verdict is None else self.record(verdict, page, response)
 
     def record(
@@ -261,19 +260,34 @@ class Judging:
         return verdict
 
     def _count_verdict(self, verdict: Verdict) -> bool:
-        if self._crawl is not None:
-            sequence = -1 if verdict.observation is None else verdict.observation.sequence
-            self._crawl.judged(site_of(verdict.key), sequence)
-        return self.stats.count_verdict(verdict)
+        sequence = -1 if verdict.observation is None else verdict.observation.sequence
+        self._crawl.judged(site_of(verdict.key), sequence)
+        return self.stats.judged(verdict)
 
     def record_given(self, verdict: Verdict, action: Action) -> None:
         """Count a verdict that is not from the index, such as on an error page, and its outcome."""
         self._count_verdict(verdict)
         self._count_outcome(verdict, action)
 
-    def _count_outcome(self, verdict: Verdict, action: Action) -> None:
-        """Count what is done with a judged page, also in the near-duplicate log."""
-        self.stats.count_outcome(verdict, action)
+    def _count_outcome(
+        self, verdict: Verdict, action: Action, reason: KeptReason | None = None
+    ) -> None:
+        """Count what is done with a judged page, also in the near-duplicate log. Warn once if its
+        cluster is a flood now: more often a ban page, a soft 404 or a broken extraction than real
+        copies.
+        """
+        if reason in (None, "flood") and self._is_flood(verdict):
+            representative = verdict.representative or ""
+            self.errors.warn_once(
+                f"flood of {representative}",
+                "simhash: more than %d pages are near-duplicates of %s. A ban page, a soft 404 or "
+                "a broken extraction? Further copies of it are tagged, not dropped "
+                "(SIMHASH_CLUSTER_LIMIT). `scrapy simhash compare` shows it beside %s",
+                self._cluster_limit,
+                loggable(representative),
+                loggable(verdict.key),
+            )
+        self.stats.acted(verdict, action, reason)
         outcome, observation = outcome_of(verdict, action), verdict.observation
         if outcome is not None and verdict.kind != "unchanged" and observation is not None:
             self.calls.acted(observation, outcome)
@@ -282,16 +296,14 @@ class Judging:
         like = verdict.representative or verdict.similar_to
         if like is None:
             return
-        kind, of = "similar", "to"
-        if verdict.kind == "near-duplicate":
-            kind, of = "near-duplicate", "of"
+        is_copy = verdict.kind == "near-duplicate"
         rest = f": {loggable(verdict.reason or '')}"
         logger.info(
             "simhash: %s %s %s %s %s at %s%s",
-            kind,
+            "near-duplicate" if is_copy else "similar",
             self._what,
             loggable(verdict.key),
-            of,
+            "of" if is_copy else "to",
             loggable(like),
             nearness(verdict.distance, verdict.similarity),
             rest if self._debug else " (others are counted; SIMHASH_DEBUG shows all)",
@@ -312,13 +324,10 @@ class Judging:
         :param response: the response of a page; None for an item.
         """
         observation, action, reason = verdict.observation, PASS, None
-        preferred = False
-        arguments: Sequence[str] = ()
         if self.policy.seen(verdict):
             preferred = verdict.canonical == "page" and self._prefers_canonical
             no_retry: NoRetry | None = "held_too_many" if self.retries.full else None
             found = around()
-            arguments = found.arguments
             action, reason = self.policy.decide(
                 verdict,
                 replace(
@@ -330,24 +339,21 @@ class Judging:
                     no_retry="no_page" if request is None else no_retry,
                 ),
             )
-        if verdict.kind == "near-duplicate" and observation is not None:
-            self._make_pending(observation, preferred=preferred, reason=reason)
-        if reason in (None, "flood"):
-            self._count_copy(verdict)
-        if reason not in ("no_items", "values"):  # else counted when it is known what it gives
-            self._count_outcome(verdict, action)
-            if reason is not None:
-                self.stats.count_kept(verdict, reason)
-        elif observation is not None and observation.provisional:
-            self.calls.discard(observation)
-        if reason == "request":
-            self._passed_for_arguments.update(arguments)
-        if action != PASS and request is not None and observation is not None and reason is None:
-            if not action.call:
+            if observation is not None and verdict.kind == "near-duplicate":
+                self._make_pending(
+                    observation, reason, stands_in=preferred or stands_in(verdict, reason)
+                )
+            if reason == "request":
+                self._passed_for_arguments.update(found.arguments)
+        is_called_for_items = reason in CALLED_FOR_ITEMS
+        if not is_called_for_items:  # else counted when it is known what it gives
+            self._count_outcome(verdict, action, reason)
+            # If the callback runs, `settle_page` keeps it if something that it gave was withheld.
+            if observation is not None and request is not None and not action.call:
                 self._keep_dropped(observation, request, response)
-            # Otherwise `settle_page` keeps it, if the callback gave something that was withheld.
-            if observation.provisional:
-                self.calls.discard(observation)
+        is_passing = action == PASS and not is_called_for_items
+        if observation is not None and observation.provisional and not is_passing:
+            self.calls.discard(observation)
         return action, reason
 
     def _keep_dropped(
@@ -365,13 +371,13 @@ class Judging:
             self.retries.leave(awaited, copy, answered=observation.earlier.gave_items)
 
     def _make_pending(
-        self, observation: Observation, *, preferred: bool, reason: KeptReason | None
+        self, observation: Observation, reason: KeptReason | None, *, stands_in: bool
     ) -> None:
-        """Make a copy pending that may be stored, because its representative does not stand for
-        further copies of its kind, or because the page is preferred.
+        """Make a copy pending that may be stored.
+
+        :param stands_in: it takes the place of its representative.
         """
-        is_unanswered = reason in STAND_IN_REASONS and not observation.earlier.gave_items
-        if preferred or reason == "depth" or is_unanswered:
+        if stands_in or reason == "depth":
             self.calls.tell(observation.key, lambda index: index.supersede(observation))
         elif reason == "request" and observation.evidence.request != UNLIKE_ANY:
             self.calls.tell(observation.key, lambda index: index.accept(observation))
@@ -424,8 +430,11 @@ class Judging:
             self._replaced[page.key] = None
         if page.outputs == 0 and not page.dropped and is_retry(page.request):
             self._ran_late[page.key] = DroppedCopy.of(observation, page.request)
-        if page.called_for_items:
-            self._count_called(page, verdict)
+        follow = page.action.follow
+        if page.called_for_items and page.gave_items:
+            self._count_outcome(verdict, PASS, page.reason)
+        elif page.called_for_items:
+            self._count_outcome(verdict, Action(call=follow, items=False, follow=follow))
         is_partly_dropped = page.action.call and page.action != PASS and page.reason is None
         if page.called_for_items or is_partly_dropped:
             if page.withheld and not (page.called_for_items and page.gave_items):
@@ -456,31 +465,21 @@ class Judging:
     def _settle_in_index(
         self, observation: Observation, confirmed: bool, page: PageState | None = None
     ) -> None:
-        key = observation.key
-        gave_items = page is None or page.gave_items
-        calls = (lambda _: False) if page is None else page.calls_copy
-
+        key, retries = observation.key, self.retries
         if not confirmed:
             refused = page is not None and page.asked_again
-            self.calls.discard(observation, lambda _: self.retries.discarded(key, refused=refused))
-            return
-        if page is not None and observation.kind != "near-duplicate":  # whose text is stored
-            self._keep_text(key, page.title, page.text)
-
-        def release(_: None) -> None:
-            self.retries.confirmed(key, observation, gave_items=gave_items, is_to_call=calls)
-
-        self.calls.confirm(observation, release, gave_items=gave_items)
-
-    def _count_called(self, page: PageState, verdict: Verdict) -> None:
-        """Count the outcome of a copy whose callback has run for what its original did not give."""
-        if page.gave_items and page.reason is not None:
-            self.stats.count_kept(verdict, page.reason)
-            self._count_outcome(verdict, PASS)
-            return
-        self._count_copy(verdict)
-        follow = page.action.follow
-        self._count_outcome(verdict, Action(call=follow, items=False, follow=follow))
+            self.calls.discard(observation, lambda _: retries.discarded(key, refused=refused))
+        elif page is None:
+            self.calls.confirm(observation, lambda _: retries.confirmed(key, observation))
+        else:
+            if observation.kind != "near-duplicate":  # whose text is stored
+                self._keep_text(key, page.title, page.text)
+            told: dict[str, Any] = {"gave_items": page.gave_items, "is_to_call": page.calls_copy}
+            self.calls.confirm(
+                observation,
+                lambda _: retries.confirmed(key, observation, **told),
+                gave_items=page.gave_items,
+            )
 
     def _keep_withheld(self, observation: Observation, page: PageState) -> None:
         """Keep a copy of whose output something was withheld, in case that its representative
@@ -520,13 +519,12 @@ class Judging:
 
     def mark_not_judged(self, key: str) -> None:
         """Record that an indexed page cannot be judged now, so that it does not count as gone."""
-        if (crawl := self._crawl) is not None:
 
-            def record(entry: Entry | None) -> None:
-                if entry is not None:
-                    crawl.failed(key)
+        def record(entry: Entry | None) -> None:
+            if entry is not None:
+                self._crawl.failed(key)
 
-            self.calls.tell(key, lambda index: index.entry(key), record)
+        self.calls.tell(key, lambda index: index.entry(key), record)
 
     def _keep_text(self, key: str, title: str, text: str) -> None:
         """Store the text of a page in the index, if SIMHASH_KEEP_TEXT says so."""
@@ -544,21 +542,3 @@ class Judging:
         """Return True if a near-duplicate would exceed SIMHASH_CLUSTER_LIMIT."""
         copies = self.stats.copies[verdict.representative or ""]
         return verdict.kind == "near-duplicate" and 0 < self._cluster_limit <= copies
-
-    def _count_copy(self, verdict: Verdict) -> None:
-        """Count a near-duplicate in its cluster, and warn once if the cluster is a flood now: more
-        often a ban page, a soft 404 or a broken extraction than real copies.
-        """
-        if (representative := verdict.representative) is None:
-            return
-        if self._is_flood(verdict):
-            self.errors.warn_once(
-                f"flood of {representative}",
-                "simhash: more than %d pages are near-duplicates of %s. A ban page, a soft 404 or "
-                "a broken extraction? Further copies of it are tagged, not dropped "
-                "(SIMHASH_CLUSTER_LIMIT). `scrapy simhash compare` shows it beside %s",
-                self._cluster_limit,
-                loggable(representative),
-                loggable(verdict.key),
-            )
-        self.stats.count_copy(representative)

@@ -31,7 +31,7 @@ from scrapy_simhash.crawl.identity import (
     has_password,
 )
 from scrapy_simhash.crawl.retries import is_retry, repeated
-from scrapy_simhash.crawl.settlement import PageState
+from scrapy_simhash.crawl.settlement import CALLED_FOR_ITEMS, PageState
 from scrapy_simhash.crawl.waiting import CALLED_AFTER_ALL_META_KEY
 from scrapy_simhash.errors import SettingsError
 from scrapy_simhash.policy import PASS, Circumstances
@@ -82,14 +82,13 @@ class _SpiderMiddleware(Component):
             # The page was not judged, but its items will be.
             key = self._identity.key(request)
             page = self._settlement.begin(response, PageState(key, None, PASS, request))
+        failed = True  # also if nobody reads the rest of the output
         try:
             yield page
-        except BaseException:  # GeneratorExit, too: nobody reads the rest of the output
+            failed = False
+        finally:
             if page is not None:
-                self._output_ended(page, failed=True)
-            raise
-        if page is not None:
-            self._output_ended(page, failed=False)
+                self._output_ended(page, failed=failed)
 
     def _passes(self, page: PageState | None, response: Response, request_or_item: Any) -> bool:
         raise NotImplementedError
@@ -129,7 +128,9 @@ class SimhashOutputMiddleware(_SpiderMiddleware):
     def _passes(self, page: PageState | None, response: Response, request_or_item: Any) -> bool:
         if isinstance(request_or_item, Request):
             self._leaves_spider(request_or_item, response)
-            if page is not None:
+            if page is not None and page.dropped:  # an errback asks again
+                request_or_item.meta[ASKED_AGAIN_META_KEY] = True
+            elif page is not None:
                 self._see_request(page, response, request_or_item)
         elif request_or_item is not None:
             self._pages.retries.begin_giving()
@@ -143,9 +144,6 @@ class SimhashOutputMiddleware(_SpiderMiddleware):
             request.meta[ASKED_AGAIN_META_KEY] = True
 
     def _see_request(self, page: PageState, response: Response, request: Request) -> None:
-        if page.dropped:  # an errback asks again
-            request.meta[ASKED_AGAIN_META_KEY] = True
-            return
         if self._identity.repeats(response, request):
             self._settlement.refuse(page)
             self._pages.retries.requested_by_callback(page.key)
@@ -190,9 +188,7 @@ class SimhashSpiderMiddleware(_SpiderMiddleware):
 
     def process_spider_input(self, response: Response) -> None:
         """Judge the page. :raises NearDuplicatePage: its callback must not run."""
-        request = response.request
-        if request is None:  # pragma: no cover - Scrapy always sets it
-            return
+        request: Any = response.request  # Scrapy always sets it
         request.meta.pop(VERDICT_META_KEY, None)  # of an earlier response to this request
         self._asking_again.page_arrived(None)
         # The callback may copy the meta to other requests, so our marks are removed. Retries keep
@@ -224,9 +220,7 @@ class SimhashSpiderMiddleware(_SpiderMiddleware):
             request.meta[VERDICT_META_KEY] = verdict_meta
             return
         request.meta[VERDICT_META_KEY] = verdict.to_dict()
-        if verdict.kind == "near-duplicate":
-            response.flags.append(FLAG)
-        elif verdict.kind == "error-page":
+        if verdict.kind in (FLAG, "error-page"):
             response.flags.append(verdict.kind)
         original = verdict.representative or key
         follows_chains = self._pages.policy.follow_chains
@@ -245,7 +239,9 @@ class SimhashSpiderMiddleware(_SpiderMiddleware):
                 call_needed=waited_for or leads_on,
                 items_needed=follows_chains and self._following.leads_on_by_items(original),
                 has_foreign=self._foreign_values.has_foreign(original, request),
-                is_start=_is_start(request),
+                # With a depth, a spider has copied the meta of such a request.
+                is_start=bool(request.meta.get("is_start_request"))
+                and not request.meta.get("depth"),
             )
 
         if given is not None:
@@ -253,9 +249,19 @@ class SimhashSpiderMiddleware(_SpiderMiddleware):
             self._pages.record_given(verdict, action)
         else:
             action, kept_reason = self._pages.act_on(verdict, repeatable, circumstances, response)
-        state = PageState(key, verdict, action, repeatable, page.title, page.text, kept_reason)
-        state.may_lead_on = waited_for or follows_chains
-        state.may_follow = self._takes_place(state) and self._following.is_barren(original)
+        state = PageState(
+            key,
+            verdict,
+            action,
+            repeatable,
+            page.title,
+            page.text,
+            kept_reason,
+            may_lead_on=waited_for or follows_chains,
+            may_follow=follows_chains
+            and kept_reason in CALLED_FOR_ITEMS
+            and self._following.is_barren(original),
+        )
         self._settlement.begin(response, state, refused)
         self._begin(state, response, request, by_engine=by_engine)
 
@@ -354,8 +360,3 @@ class SimhashSpiderMiddleware(_SpiderMiddleware):
         if not failed:  # else the page does not become `handled`
             page.handled = True
             self._following.ended(page)
-
-
-def _is_start(request: Request) -> bool:
-    """Return True for a request of ``start()``, but not if a spider copied its meta."""
-    return bool(request.meta.get("is_start_request")) and not request.meta.get("depth")

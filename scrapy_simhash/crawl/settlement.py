@@ -37,6 +37,8 @@ if TYPE_CHECKING:
 
 _REMEMBERED_PAGES = 10_000
 _REMEMBERED_REFUSED = 1000
+CALLED_FOR_ITEMS = ("no_items", "values")
+"""Reasons for which the callback of a copy runs: its original did not give such items."""
 MAX_REQUESTS = 2
 """Requests by which a page leads on, such as those for the previous page and for the next one."""
 
@@ -136,7 +138,7 @@ class PageState:
     @property
     def called_for_items(self) -> bool:
         """Return True if the callback of a copy runs for items that its original did not give."""
-        return self.reason in ("no_items", "values")
+        return self.reason in CALLED_FOR_ITEMS
 
     @property
     def leads_on(self) -> bool:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from scrapy.statscollectors import StatsCollector
 
     from scrapy_simhash.detector import PageFingerprint
-    from scrapy_simhash.policy import Action, PolicyAction
+    from scrapy_simhash.policy import Action, KeptReason, PolicyAction
     from scrapy_simhash.verdict import Verdict
 
 logger = logging.getLogger(__name__)
@@ -37,8 +37,9 @@ class CrawlStats:
         self._prefix = prefix
         self.patterns = PatternCounts()
         self.copies: Counter[str] = Counter()
-        """Representative → number of its copies, see `count_copy`."""
-        self._skipped = 0
+        """Representative → number of the near-duplicates that had no reason to pass."""
+        self.skipped = 0
+        """Number of pages or items without a result."""
         self._rests_ms: dict[str, float] = {}
 
     def count(self, name: str, by: int = 1) -> None:
@@ -51,7 +52,7 @@ class CrawlStats:
 
     def skip(self, reason: str) -> None:
         """Count a page, item or text that gets no result, and the reason."""
-        self._skipped += reason != "no_callback"  # such as robots.txt
+        self.skipped += reason != "no_callback"  # such as robots.txt
         self.count(f"skipped/{reason}")
 
     def fingerprinted(self, page: PageFingerprint) -> None:
@@ -62,31 +63,35 @@ class CrawlStats:
         if page.skipped is not None:
             self.skip(page.skipped)
 
-    def count_verdict(self, verdict: Verdict) -> bool:
+    def judged(self, verdict: Verdict) -> bool:
         """Count a verdict. Return True if it is the first near-duplicate of the crawl."""
         self._add_ms("index", verdict.index_ms)
         self.count("checked")
-        self.count(verdict.kind.replace("-", "_"))
+        self.count(_name(verdict.kind))
         if verdict.similar_to is not None:
             self.count("similar")
         return verdict.kind == "near-duplicate" and self.counted("near_duplicate") == 1
 
-    def count_copy(self, representative: str) -> None:
-        """Count a near-duplicate that is treated as one: there is no reason for it to pass."""
-        self.copies[representative] += 1
-        if len(self.copies) > 2 * _KEPT_CLUSTERS:
-            self.copies = Counter(dict(self.copies.most_common(_KEPT_CLUSTERS)))
+    def acted(self, verdict: Verdict, action: Action, reason: KeptReason | None = None) -> None:
+        """Count the outcome of a judged page or item, its URL pattern, and its copies.
 
-    def count_outcome(self, verdict: Verdict, action: Action) -> None:
-        """Count the outcome of a judged page or item, and count the URL pattern of its key."""
-        outcome = outcome_of(verdict, action)
-        original = verdict.representative if verdict.kind == "near-duplicate" else None
+        :param reason: why it passes, although its content was seen.
+        """
+        outcome, kind, original = outcome_of(verdict, action), _name(verdict.kind), None
+        if verdict.kind == "near-duplicate":
+            original = verdict.representative
+        if original is not None and reason in (None, "flood"):
+            self.copies[original] += 1
+            if len(self.copies) > 2 * _KEPT_CLUSTERS:
+                self.copies = Counter(dict(self.copies.most_common(_KEPT_CLUSTERS)))
         self.patterns.add(verdict.key, original, dropped=outcome == "dropped")
-        if outcome in (None, "passed"):  # `count_verdict` counts it as similar
-            return
+        if outcome not in (None, "passed"):  # `judged` counts it as similar
+            self.count(f"{outcome}/{kind}")
         if outcome == "dropped":
             self.count("dropped")
-        self.count(f"{outcome}/{verdict.kind.replace('-', '_')}")
+        if reason is not None:
+            self.count(f"kept/{reason}")
+            self.count(f"kept/{reason}/{kind}")
 
     def take_back(self, key: str, representative: str | None) -> None:
         """Count a dropped page no more, because it is judged again.
@@ -99,23 +104,11 @@ class CrawlStats:
         self.patterns.take_back(key)
         if representative is not None and representative in self.copies:
             self.copies[representative] -= 1
-            if not self.copies[representative]:
-                del self.copies[representative]
-
-    def count_kept(self, verdict: Verdict, reason: str) -> None:
-        """Count a page that passes although its content was seen, and the reason (`KeptReason`)."""
-        self.count(f"kept/{reason}")
-        self.count(f"kept/{reason}/{verdict.kind.replace('-', '_')}")
 
     def index_size(self, entries: int | None) -> None:
         """Set the stat of the number of entries in the index, unless it is unknown."""
         if entries is not None:
             self._collector.set_value(f"{self._prefix}/index/size", entries)
-
-    @property
-    def has_counts(self) -> bool:
-        """Return True if any page or item was judged or skipped."""
-        return bool(self.counted("checked") or self._skipped)
 
     def summary(self, what: str, action: PolicyAction) -> str:
         """Return one line: counts of verdicts and of what was done, and the largest clusters."""
@@ -130,7 +123,7 @@ class CrawlStats:
             (count("followed/unchanged"), "unchanged followed for their links"),
             (count("similar"), "similar to another and kept"),
             (count("error_page"), "error pages"),
-            (self._skipped, "skipped"),
+            (self.skipped, "skipped"),
         ]
         share = f" ({near / judged:.1%})" if judged else ""
         parts = [
@@ -141,8 +134,7 @@ class CrawlStats:
             ),
             *(f"{number} {words}" for number, words in counts if number),
         ]
-        largest = self.copies.most_common(_SHOWN_CLUSTERS)
-        if largest:
+        if largest := (+self.copies).most_common(_SHOWN_CLUSTERS):
             shown = ", ".join(f"{number} of {loggable(key)}" for key, number in largest)
             parts.append(f"most copies: {shown}")
         return "; ".join(parts)
@@ -190,3 +182,8 @@ class ErrorLog:
     def warn(self, message: str, *arguments: object) -> None:
         """Log a warning."""
         logger.warning(message, *arguments, extra={"spider": self.spider})
+
+
+def _name(kind: str) -> str:
+    """Return the name of a kind of verdict in stats."""
+    return kind.replace("-", "_")

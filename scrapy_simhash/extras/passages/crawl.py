@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
 from scrapy import signals as scrapy_signals
+from scrapy.utils.asyncio import run_in_thread
 
 from scrapy_simhash import signals
 from scrapy_simhash.crawl.extension import SimhashExtension
-from scrapy_simhash.crawl.fingerprinting import result_of
 from scrapy_simhash.crawl.index_calls import Syncer
 from scrapy_simhash.crawl.pipeline import tag_item
 from scrapy_simhash.crawl.settings import SettingsReader, logged_settings_errors
@@ -142,7 +142,7 @@ class PassagesPipeline:
                 index.check, page.key, text, exclude=page.key
             )
         try:
-            report = await result_of(texts.reports[ordinal])
+            report = await run_in_thread(texts.reports[ordinal].result)
         except Exception as error:  # noqa: BLE001 - no item may stop a crawl
             if is_first:
                 self._errors.count_error("passages", error, page.key)
