@@ -100,11 +100,10 @@ class SettingsReader:
         """Return an absolute path. A relative path is in Scrapy's data directory."""
         value = self(name)
         try:
-            path = Path(data_path(value))
+            return Path(data_path(value)).absolute()
         except NotConfigured:
             # Under Scrapyd, there is no scrapy.cfg to find the project.
-            path = Path(".scrapy", value)
-        return path.absolute()
+            return Path(".scrapy", value).absolute()
 
     def file(self, name: str, spider_name: str) -> Path | None:
         """Return the absolute path of a file in an existing directory; None if it is not set.
@@ -123,33 +122,6 @@ class SettingsReader:
         except OSError:
             raise self.error(name, f"must be {all_settings()[name].kind.words}") from None
         return path
-
-    def directories(self, spider_name: str, *, pages: bool, make: bool) -> tuple[Path, Path]:
-        """Return the index directories of pages and of items.
-
-        They are ``spiders/<name>`` and ``spider-items/<name>`` in SIMHASH_DIR, or ``shared`` and
-        ``shared-items`` with SIMHASH_SHARED.
-
-        :param pages: the crawl judges pages, not only items.
-        :param make: create the directory of pages, or else of items, and try to write to it.
-        """
-        base = self.path("SIMHASH_DIR")
-        if self("SIMHASH_SHARED"):
-            directories = base / "shared", base / "shared-items"
-        else:
-            name = _file_name(spider_name)
-            directories = base / "spiders" / name, base / "spider-items" / name
-        if make:
-            try:
-                needed = directories[0 if pages else 1]
-                needed.mkdir(mode=0o700, parents=True, exist_ok=True)
-                probe = needed / ".manifest.json.writable"
-                probe.touch()
-                probe.unlink()
-            except (OSError, ValueError) as error:
-                reason = f"must be a directory that can be created and written to ({error})"
-                raise self.error("SIMHASH_DIR", reason) from error
-        return directories
 
     def redis_address(self, spider_name: str) -> RedisAddress | None:
         """Return the address of the index of pages; None if SIMHASH_INDEX is not "redis"."""
@@ -238,9 +210,18 @@ class SimhashSettings:
         self.needs_page_texts: Final = not fields and any(
             slice_.needs_page_texts for slice_ in slices_in_use(settings)
         )
-        self._directories: Final = read.directories(
-            spider_name, pages=self.pages, make=self.redis is None
-        )
+        self._directory: Final = read.path("SIMHASH_DIR")
+        self._owner: Final = None if read("SIMHASH_SHARED") else _file_name(spider_name)
+        location = self.index_location("page" if self.pages else "item")
+        if isinstance(location, Path):
+            try:
+                location.mkdir(mode=0o700, parents=True, exist_ok=True)
+                probe = location / ".manifest.json.writable"
+                probe.touch()
+                probe.unlink()
+            except (OSError, ValueError) as error:
+                reason = f"must be a directory that can be created and written to ({error})"
+                raise read.error("SIMHASH_DIR", reason) from error
 
     def __call__(self, name: str) -> Any:
         """Return the value of a setting in its type; None if it is not set and has no default."""
@@ -276,11 +257,16 @@ class SimhashSettings:
                 raise read.error(name, f"cannot be used with an index in Redis: {reason}")
 
     def index_location(self, what: Literal["page", "item"]) -> Location:
-        """Return the directory or the Redis address of the index of pages or of items."""
-        if self.redis is None:
-            return self._directories[what == "item"]
-        is_for_pages = what == "page"
-        return self.redis if is_for_pages else replace(self.redis, name=f"{self.redis.name}-items")
+        """Return the Redis address of the index of pages or of items, or its directory in
+        SIMHASH_DIR: ``spiders/<name>`` or ``spider-items/<name>``, or with SIMHASH_SHARED
+        ``shared`` or ``shared-items``.
+        """
+        ending = "" if what == "page" else "-items"
+        if self.redis is not None:
+            return replace(self.redis, name=f"{self.redis.name}{ending}")
+        if self._owner is None:
+            return self._directory / f"shared{ending}"
+        return self._directory / ("spiders" if what == "page" else "spider-items") / self._owner
 
 
 def slices_in_use(settings: BaseSettings) -> list[Slice]:
@@ -295,15 +281,15 @@ def slices_in_use(settings: BaseSettings) -> list[Slice]:
 
 def unknown_settings(settings: BaseSettings) -> dict[str, str]:
     """Return {unknown setting with the prefix SIMHASH_: the most similar setting, or ""}."""
-    table = all_settings()
-    known = [name.removeprefix(_PREFIX) for name in table]
-    found = {}
-    for name in sorted(map(str, settings)):
-        if name.startswith(_PREFIX) and name not in table and settings[name] is not None:
-            # Compared without the prefix, which makes any two names similar.
-            similar = get_close_matches(name.removeprefix(_PREFIX), known, n=1)
-            found[name] = f"{_PREFIX}{similar[0]}" if similar else ""
-    return found
+    # Compared without the prefix, which makes any two names similar.
+    known = {name.removeprefix(_PREFIX): name for name in all_settings()}
+    given = sorted(name for name in map(str, settings) if name.startswith(_PREFIX))
+    similar = {
+        name: get_close_matches(name.removeprefix(_PREFIX), known, n=1)
+        for name in given
+        if name not in known.values() and settings[name] is not None
+    }
+    return {name: known[found[0]] if found else "" for name, found in similar.items()}
 
 
 def require_known(settings: BaseSettings) -> None:
