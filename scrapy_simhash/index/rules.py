@@ -131,10 +131,8 @@ class Rules:
             return False
         return confirmation.compare(one.evidence, other.evidence).is_copy
 
-    def copy_of(self, entry: Entry, other: Entry) -> Neighbour | None:
-        """Return `other` as a neighbour of `entry`; None if it is not a confirmed copy."""
-        if not self.is_copy(entry, other):
-            return None
+    def compared(self, entry: Entry, other: Entry) -> Neighbour:
+        """Return `other` as a neighbour of `entry`."""
         distance = hamming_distance(entry.fingerprint, other.fingerprint)
         return self.neighbours(entry.evidence, [(distance, other)])[0]
 

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from scrapy_simhash.index.database import Database, Row
     from scrapy_simhash.index.manifest import Manifest
     from scrapy_simhash.index.memory import MemoryDatabase
-    from scrapy_simhash.index.rules import CrawlRules, Neighbour
+    from scrapy_simhash.index.rules import CrawlRules
 
     Observed: TypeAlias = tuple[Observation, Pending | None]
 
@@ -148,9 +148,7 @@ class Store(Rows):
             self.write_lines([observation.line])
         if entry is None:
             return observation, None
-        # With other users, `confirm` must search again: they may write until then.
-        outdated = result.outdated if self.users <= 1 else None
-        pending = Pending(observation, entry, stored, outdated, page.in_scope)
+        pending = Pending(observation, entry, stored, result.outdated, page.in_scope)
         self._make_pending(pending)
         return observation, pending
 
@@ -175,8 +173,7 @@ class Store(Rows):
         """
         stored, _ = self._last_seen(observed.key)
         entry = rules.new_entry(observed, observed.sequence)
-        outdated = None if supersedes is None else ()
-        pending = Pending(observed, entry, stored, outdated, supersedes=supersedes)
+        pending = Pending(observed, entry, stored, (), supersedes=supersedes)
         self._make_pending(pending)
         return pending
 
@@ -292,52 +289,17 @@ class Store(Rows):
             self.release([page])  # a later observation of this key is already stored
             return
         entry = rules.merged(page.entry._replace(gave_items=page.gave_items), stored)
-        superseded = self._superseded(page, entry, rules)
-        outdated = self._outdated(page, entry, rules) if superseded is None else [superseded.entry]
-        entry = self.write(entry, stored, outdated, held=page.entry)
+        replaced = page.replaced(entry, rules, self.entry)
+        replaced = [other for other in replaced if not self._pending.of(other.key)]
+        entry = self.write(entry, stored, replaced, held=page.entry)
         for other in self._pending.of(entry.key):
             other.stored = entry
         self.release([page])
-        if superseded is not None:
-            line = rules.log_line(superseded.entry, self.next_sequence, entry.key, superseded)
-            self.write_lines([line])
-
-    def _superseded(self, page: Pending, entry: Entry, rules: CrawlRules) -> Neighbour | None:
-        """Return the representative that a page replaces.
-
-        Return None if it has none, or if that is pending, no longer stored or no longer a copy.
-        """
-        key = page.supersedes
-        if key is None or self._pending.of(key):
-            return None
-        stored = self.entry(key)
-        return None if stored is None else rules.copy_of(entry, stored)
-
-    def _outdated(self, page: Pending, entry: Entry, rules: CrawlRules) -> list[Entry]:
-        """Return the entries of earlier crawls that a page replaces.
-
-        Return none in an incremental crawl, or if the page is to replace its representative.
-        """
-        if rules.incremental or page.supersedes is not None:
-            return []
-        if page.outdated is None or self.users > 1 or entry.fingerprint != page.entry.fingerprint:
-            near = self.within(
-                entry.fingerprint,
-                rules.max_distance,
-                page.observation.evidence.certainty,
-                mark=rules.mark(entry.evidence),
+        if page.supersedes is not None:
+            self.write_lines(
+                rules.log_line(other, self.next_sequence, entry.key, rules.compared(entry, other))
+                for other in replaced
             )
-            others = [other for _, other in near.stored if other.key != entry.key]
-        else:
-            stored = [self.entry(other.key) for other in page.outdated]
-            others = [other for other in stored if other is not None]
-        return [
-            other
-            for other in others
-            if rules.replaces(entry, other)
-            and not self._pending.of(other.key)
-            and (page.in_scope is None or page.in_scope(other.key))
-        ]
 
     def _near(
         self, fingerprint: int, certainty: bytes, mark: int | None, max_distance: int

@@ -35,6 +35,8 @@ from scrapy_simhash.index.marks import mark_of
 from scrapy_simhash.index.records import encode_key
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from typing_extensions import Self
 
     from scrapy_simhash.index.plan import TablePlan
@@ -60,10 +62,10 @@ class State(NamedTuple):
     pending: list[tuple[bytes, bytes]]
 
     @classmethod
-    def of(cls, stored: bytes, *pending: bytes) -> Self:
+    def of(cls, answer: Iterable[bytes]) -> Self:
         """Return the state from the answer of a script."""
-        pages = iter(pending)
-        return cls(stored, list(zip(pages, pages, strict=True)))
+        parts = iter(answer)
+        return cls(next(parts), list(zip(parts, parts, strict=True)))
 
     def check(self, digest: bytes) -> bytes:
         """Return what lets `scripts.OBSERVE` check that the state of a digest is still this."""
@@ -93,7 +95,7 @@ class Layout:
         self.notes = self.state("notes")
 
     def state(self, what: str) -> bytes:
-        """Return the key of one of `STATES`, or of the list that `compact` writes."""
+        """Return the key of one of `STATES`."""
         return state_key(self._name, what)
 
     def log_key(self, sequence: int) -> bytes:

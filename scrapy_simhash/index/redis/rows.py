@@ -6,9 +6,8 @@ run during `write`. docs/decisions/redis.md says why `compact` is safe.
 
 from __future__ import annotations
 
-import os
 from itertools import islice
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from scrapy_simhash.errors import IndexLocked, StorageError
 from scrapy_simhash.index.database import REDIS_REMEDY, corrupt
@@ -25,6 +24,7 @@ from scrapy_simhash.index.redis import scripts
 from scrapy_simhash.index.redis.layout import (
     DIGEST_BYTES,
     LOG_PART,
+    MARK_AT,
     STATES,
     Layout,
     State,
@@ -42,8 +42,6 @@ if TYPE_CHECKING:
 
 _ENTRIES_AT_ONCE = 100
 _SAMPLES = 1000
-# The list that `compact` writes is deleted by the server if it is not written to for so long.
-_COMPACTION_TIMEOUT_S = 3600
 
 
 class RedisRows:
@@ -101,7 +99,7 @@ class RedisRows:
         while batch := list(islice(remaining, _ENTRIES_AT_ONCE)):
             states = self.server.run(scripts.LOOK, keys, batch)
             for digest, state in zip(batch, states, strict=True):
-                yield digest, State.of(*state)
+                yield digest, State.of(state)
 
     def pending_pages(self) -> int:
         """Return the number of pending pages, without those whose lease has ended."""
@@ -164,30 +162,26 @@ class RedisRows:
         """Remove from the journal repeated rows, and those of pages that are neither stored nor
         pending; return their number. Processes that use the index then read the journal again.
 
-        First the rows are copied, then all pages are read, each as it is stored and pending at one
-        moment: a page that is confirmed in between must keep its row. Rows that are added later are
-        kept. This takes about 200 MB for a million pages.
+        First the rows are read, then all pages, each as it is stored and pending at one moment: a
+        page that is confirmed in between must keep its row. Rows that are added later are kept.
         """
-        rows = list(self.journal())
-        alive = set(self._row_ids())
-        kept = []
-        for row in rows:
-            if (one := row_id(row)) in alive:
-                alive.remove(one)  # so a repeated row is not kept
-                kept.append(row)
-        if len(kept) == len(rows):
-            return 0
-        journal = self.layout.journal
-        # Another process may compact at the same time.
-        new = self.layout.state("journal-" + os.urandom(8).hex())
-        written, remaining = 0, iter([b"", *kept])
-        while batch := list(islice(remaining, scripts.ROWS_AT_ONCE)):
-            self.server.run(scripts.APPEND_ROWS, (new,), (written, _COMPACTION_TIMEOUT_S, *batch))
-            written += len(batch)
-        if self.server.run(scripts.REPLACE_ROWS, (journal, new), (len(rows), rows[-1])):
-            return len(rows) - len(kept)
-        self.server.call("UNLINK", new)
-        return 0
+        layout, kept = self.layout, set[bytes]()
+        # Its attempt is new, so that no replica ends with such a row after it was removed.
+        blank = bytes(DIGEST_BYTES) + new_attempt() + bytes(layout.journal_row_bytes - MARK_AT)
+        # The last of equal rows stays: what another process keeps at the same time is later still.
+        rows = reversed([*enumerate(self.journal())])
+        while batch := list(islice(rows, _ENTRIES_AT_ONCE)):
+            states = self.states({row[:DIGEST_BYTES] for _, row in batch})
+            alive, gone = {one for _, state in states for one in self._row_ids(state)}, list[Any]()
+            for number, row in batch:
+                if (one := row_id(row)) in alive and one not in kept:
+                    kept.add(one)
+                else:
+                    gone += number, row
+            if gone:
+                self.server.run(scripts.BLANK, (layout.journal,), (blank, *gone))
+        removed: int = self.server.call("LREM", layout.journal, 0, blank)
+        return removed
 
     def delete(self) -> None:
         """Delete all keys of the index, and no others.
@@ -262,17 +256,23 @@ class RedisRows:
 
         :raises StorageError: another process has compacted the journal at the same time.
         """
-        layout, start, last = self.layout, 0, b""
-        keys = (layout.journal, layout.entries, layout.pending, layout.sequence)
+        start, last = 0, b""
         while True:
-            arguments = (start, last, -1, 0, 0, 0, 0)
-            (at, rows), *_ = self.server.run(scripts.OBSERVE, keys, arguments)
+            at, rows = self._rows_after(start, last)
             if at != start:
                 raise StorageError(self.location, "it was compacted at the same time: try again")
             if not rows:
                 return
             yield from rows
             start, last = start + len(rows), rows[-1]
+
+    def _rows_after(self, start: int, last: bytes) -> tuple[int, list[bytes]]:
+        """Return (number of the first row, rows of the journal); for both see `scripts.OBSERVE`."""
+        layout = self.layout
+        keys = (layout.journal, layout.entries, layout.pending, layout.sequence)
+        answer = self.server.run(scripts.OBSERVE, keys, (start, last, -1, 0, 0, 0, 0))
+        at, rows = answer[0]
+        return at, rows
 
     def problems(self) -> Iterator[str]:
         """Yield what is wrong with the content, in sentences: each stored entry must be readable,
@@ -301,13 +301,12 @@ class RedisRows:
                 f"{next_sequence} comes next"
             )
 
-    def _row_ids(self) -> Iterator[bytes]:
-        """Yield `row_id` of all stored and pending pages."""
-        digests = {row[:DIGEST_BYTES]: None for row in self.journal()}
-        for digest, state in self.states(digests):  # a page is pending or stored in it, at any time
-            for value in (state.stored, *(value for _, value in state.pending)):
-                if value:
-                    yield row_id(self.layout.row(digest, new_attempt(), self._decoded(value)))
+    def _row_ids(self, state: State) -> Iterator[bytes]:
+        """Yield `row_id` of a stored page, and of the pending ones with its digest."""
+        for value in (state.stored, *(value for _, value in state.pending)):
+            if value:
+                entry = self._decoded(value)
+                yield row_id(self.layout.row(digest_of(entry.key), new_attempt(), entry))
 
     def _own(self, value: bytes, key: str) -> Entry | None:
         """Return the entry of a page key from its value; None if that is b"".

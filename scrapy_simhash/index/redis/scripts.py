@@ -82,24 +82,24 @@ class Script:
 # Reads new rows of the journal, admits pages, and reads states. KEYS: journal, entries, pending,
 # sequence. ARGV: rows, last, k, lease in milliseconds, first sequence number of the crawl, count of
 # pages, number of `fresh` ones; for each page: digest, row, entry or '' if it does not ask for
-# admission, judged, expected, '1' if the journal has an equal row; then digests to read.
+# admission, expected, '1' if the journal has an equal row; then digests to read.
 #
 # The first pages are `fresh`: they get new sequence numbers, and their entries lack these. A server
 # that has lost everything goes on with the numbers of the crawl. A page is admitted if the journal
-# ends as the replica does, or goes on with few rows that are not within k (-1: no row is) or are
-# `judged` (attempts, 8 bytes each); and if some states are as `expected` (digest:8, 40 hexadecimal
-# digits of the SHA-1 of the stored entry and the last attempt, for each). Returns {{start, rows},
-# first, answers, read}. `rows`: the rows of the journal from `start` on, which is 0 if the journal
-# does not begin as the replica does. `first`: sequence number of the first fresh page. `answers`:
-# for each page its sequence number if it is admitted (0 if it was not fresh), otherwise its state.
-# `read`: states, see `state_of`.
+# ends as the replica does, or goes on with few rows that are not within k (-1: no row is); and if
+# some states are as `expected` (digest:8, 40 hexadecimal digits of the SHA-1 of the stored entry
+# and the last attempt, for each). Pages that ask together were compared with each other before.
+# Returns {{start, rows}, first, answers, read}. `rows`: the rows of the journal from `start` on,
+# which is 0 if the journal does not begin as the replica does. `first`: sequence number of the
+# first fresh page. `answers`: for each page its sequence number if it is admitted (0 if it was not
+# fresh), otherwise its state. `read`: states, see `state_of`.
 OBSERVE = Script("""
 local journal, entries, pending = KEYS[1], KEYS[2], KEYS[3]
 local start, k = tonumber(ARGV[1]), tonumber(ARGV[3])
 local count, fresh = tonumber(ARGV[6]), tonumber(ARGV[7])
 if start > 0 and redis.call('LINDEX', journal, start - 1) ~= ARGV[2] then start = 0 end
 local rows = redis.call('LRANGE', journal, start, start + ROWS_AT_ONCE - 1)
-local has_all = start == tonumber(ARGV[1]) and #rows < ROWS_AT_ONCE
+local has_all, new_rows = start == tonumber(ARGV[1]) and #rows < ROWS_AT_ONCE, #rows
 local first = 0
 if fresh > 0 then
   -- Fails first if the memory is full, and then no page is pending.
@@ -131,19 +131,12 @@ local function is_within(one, other)
 end
 
 local words = {}
-local function has_near(row, judged)
+local function has_near(row)
   local own = words_of(row, #row)
-  for at, other in ipairs(rows) do
-    words[at] = words[at] or words_of(other, #row)
+  for at = 1, new_rows do
+    words[at] = words[at] or words_of(rows[at], #row)
     -- A damaged row has another length, and the caller notices this.
-    if not words[at] or is_within(own, words[at]) then
-      local attempt = sub(other, ATTEMPT_AT, MARK_AT - 1)
-      local is_judged = false
-      for first = 1, #judged, 8 do
-        is_judged = is_judged or sub(judged, first, first + 7) == attempt
-      end
-      if not is_judged then return true end
-    end
+    if not words[at] or is_within(own, words[at]) then return true end
   end
   return false
 end
@@ -161,15 +154,15 @@ end
 
 local answers, compared, deadline = {}, 0, now_ms() + tonumber(ARGV[4])
 for page = 1, count do
-  local digest, row, entry, judged, expected, has_row = unpack(ARGV, 6 * page + 2, 6 * page + 7)
+  local digest, row, entry, expected, has_row = unpack(ARGV, 5 * page + 3, 5 * page + 7)
   local pages, attempt = pages_of(pending, digest), sub(row, ATTEMPT_AT, MARK_AT - 1)
   local admitted = nil
   for _, one in ipairs(pages) do
     if one[1] == attempt then admitted = one[3] end  -- by an earlier run of this script
   end
   if not admitted and entry ~= '' and has_all then
-    compared = compared + (k < 0 and 0 or #rows)
-    if compared <= MAX_COMPARED and are_as(expected) and (k < 0 or not has_near(row, judged)) then
+    compared = compared + (k < 0 and 0 or new_rows)
+    if compared <= MAX_COMPARED and are_as(expected) and (k < 0 or not has_near(row)) then
       admitted = page > fresh and entry or struct.pack(NUMBER, first + page - 1) .. entry
       if has_row ~= '1' then
         redis.call('RPUSH', journal, row)
@@ -183,7 +176,7 @@ for page = 1, count do
   else answers[page] = state_of(entries, pending, digest) end
 end
 local read = {}
-for at = 8 + 6 * count, #ARGV do read[#read + 1] = state_of(entries, pending, ARGV[at]) end
+for at = 8 + 5 * count, #ARGV do read[#read + 1] = state_of(entries, pending, ARGV[at]) end
 return {{start, rows}, first, answers, read}
 """)
 # Returns the states of digests. KEYS: entries, pending. ARGV: digests.
@@ -247,31 +240,13 @@ for at = 5, #ARGV do redis.call('HDEL', KEYS[2], ARGV[at]) end
 local missing = tonumber(ARGV[1]) - tonumber(redis.call('GET', KEYS[3]) or 0)
 if missing > 0 then redis.call('INCRBY', KEYS[3], missing) end
 """)
-# Appends rows to a list that the server deletes after a time. KEYS: list. ARGV: number of its rows,
-# time in seconds, rows.
-APPEND_ROWS = Script("""
-if redis.call('LLEN', KEYS[1]) == tonumber(ARGV[1]) then
-  for at = 3, #ARGV do redis.call('RPUSH', KEYS[1], ARGV[at]) end
+# Replaces rows of the journal. KEYS: journal. ARGV: the new row; number and old row of each.
+BLANK = Script("""
+for at = 2, #ARGV, 2 do
+  if redis.call('LINDEX', KEYS[1], ARGV[at]) == ARGV[at + 1] then
+    redis.call('LSET', KEYS[1], ARGV[at], ARGV[1])
+  end
 end
-redis.call('EXPIRE', KEYS[1], ARGV[2])
-""")
-# Replaces the first rows of the journal by those of another list. KEYS: journal, the list, which
-# begins with a row ''. ARGV: number of rows to replace, the last of them. Returns 0 if the journal
-# has changed there, else 1.
-REPLACE_ROWS = Script("""
-local count = tonumber(ARGV[1])
-if redis.call('EXISTS', KEYS[2]) == 0 then return 1 end  -- an earlier run has replaced them
-if redis.call('LINDEX', KEYS[1], count - 1) ~= ARGV[2] then return 0 end
-for _, row in ipairs(redis.call('LRANGE', KEYS[1], count, -1)) do
-  redis.call('RPUSH', KEYS[2], row)
-end
-redis.call('LPOP', KEYS[2])
-redis.call('DEL', KEYS[1])
-if redis.call('EXISTS', KEYS[2]) == 1 then
-  redis.call('RENAME', KEYS[2], KEYS[1])
-  redis.call('PERSIST', KEYS[1])
-end
-return 1
 """)
 # KEYS: hash. ARGV: field, expected value, new value; '' for none. Returns 1 if it has the new one.
 REPLACE_FIELD = Script("""

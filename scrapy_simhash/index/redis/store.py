@@ -58,13 +58,13 @@ _PAGES_AT_ONCE = 32
 _STORED, _LEASE_ENDED = 1, 2
 # How often a search is repeated that finds pages that are gone.
 _MAX_SEARCHES = 64
-# How often `confirm` observes a page again whose lease keeps ending.
-_MAX_REPEATS = 3
+# How often `confirm` tries to store a page whose lease keeps ending.
+_MAX_ATTEMPTS = 4
 
 
 @dataclass(eq=False, slots=True, kw_only=True)
 class HeldPage(Pending):
-    """A pending page of this process; it never has `outdated` None.
+    """A pending page of this process.
 
     :param digest: of its key.
     :param attempt: its name on the server, see `scrapy_simhash.index.redis.layout`.
@@ -88,10 +88,8 @@ class Asked:
     :param sequence: number of the observation; 0 if it has none yet.
     :param own: the server's state of its digest.
     :param held: what it becomes if it is admitted; None if it does not ask for admission.
-    :param judged: attempts of the pages that ask together with it, and that it was compared with.
     :param has_row: the journal has an equal row of its stored entry.
-    :param is_admitted: it is pending.
-    :param observation: the result.
+    :param observation: the result. If the page is pending, its `attempt` is among the held pages.
     """
 
     page: PageToObserve
@@ -104,15 +102,29 @@ class Asked:
     sequence: int = 0
     own: State = NOTHING
     held: HeldPage | None = None
-    judged: bytes = b""
     has_row: bool = False
-    is_admitted: bool = False
     observation: Observation | None = None
 
     @property
     def others(self) -> set[bytes]:
         """The digests of other pages among the candidates."""
         return {*self.candidates.values()} - {self.digest}
+
+    def is_near(self, other: Asked, max_distance: int) -> bool:
+        """Return True if the fingerprints of two pages are within the distance."""
+        return hamming_distance(self.page.fingerprint, other.page.fingerprint) <= max_distance
+
+    def hold(
+        self, observation: Observation, entry: Entry, outdated: Sequence[Entry] = ()
+    ) -> HeldPage:
+        """Ask for admission: as an observation with an entry."""
+        self.held = HeldPage(
+            *(observation, entry, None, outdated, self.page.in_scope),
+            digest=self.digest,
+            attempt=self.attempt,
+            value=self.own.stored,
+        )
+        return self.held
 
 
 class RedisStore(RedisRows):
@@ -145,21 +157,21 @@ class RedisStore(RedisRows):
     def observe_all(self, pages: Sequence[PageToObserve], rules: CrawlRules) -> list[Observed]:
         """See `Store.observe_all`. After an error, leases may have to end first."""
         asked = [Asked(page, digest_of(page.key), rules.mark(page.evidence)) for page in pages]
+        observed: list[Observed] = []
         try:
             for first in range(0, len(asked), _PAGES_AT_ONCE):
                 self._observe_together(asked[first : first + _PAGES_AT_ONCE], rules)
-            self.write_lines(
-                one.observation.line for one in asked if one.observation and one.observation.line
-            )
+            observed += [
+                (one.observation, self._held.get(one.attempt)) for one in asked if one.observation
+            ]
+            self.write_lines(one.line for one, _ in observed if one.line)
         except BaseException:
             with suppress(StorageError):  # then their leases end
-                self.release([one.held for one in asked if one.held and one.is_admitted])
+                self.release(
+                    [self._held[one.attempt] for one in asked if one.attempt in self._held]
+                )
             raise
-        return [
-            (one.observation, one.held if one.is_admitted else None)
-            for one in asked
-            if one.observation is not None
-        ]
+        return observed
 
     def prefetch(self, pages: object, rules: CrawlRules) -> None:
         """Do nothing: `observe_all` searches for pages together."""
@@ -170,34 +182,34 @@ class RedisStore(RedisRows):
         one = Asked(page, digest_of(observed.key), sequence=observed.sequence)
         entry = rules.new_entry(observed, observed.sequence)
         self._ask([one], rules)
-        while True:
-            one.held = held = self._held_page(one, observed, entry)
+        while True:  # until its own state has not changed
+            held = one.hold(observed, entry)
             held.supersedes = supersedes
             self._ask([one], rules, is_compared=False)  # it is a known copy
-            if one.is_admitted:
-                self._lease(held)
+            if one.observation is not None:
                 return held
-            # Its own state has changed.
 
     def within(self, fingerprint: int, max_distance: int, certainty: bytes = b"") -> Within:
         """See `Store.within`."""
         query = Asked(PageToObserve("", fingerprint, Evidence(certainty=certainty)), b"")
-        view = None
-        while view is None:
+        near = None
+        while near is None:
             self._ask([], None, query.others)
             self._search([query], max_distance)
-            view = None if self._unknown(query) else self._view(query, max_distance)
-        return view
+            near = self._near(query, max_distance)
+        return near
 
     def release(self, pages: Iterable[Pending]) -> None:
         """See `Store.release`. If this fails, their leases end, and they can be released again."""
+        held = [page for page in pages if isinstance(page, HeldPage) and not page.is_settled]
         values: list[bytes] = []
-        for page in pages:
-            if isinstance(page, HeldPage) and not page.is_settled:
-                self._held.pop(page.attempt, None)
-                values += (page.digest, page.attempt, b"", b"")
+        for page in held:
+            self._held.pop(page.attempt, None)
+            values += (page.digest, page.attempt, b"", b"")
         if values:
             self.server.run(scripts.SETTLE, (self.layout.entries, self.layout.pending), values)
+        for page in held:
+            page.is_settled = True
 
     def confirm(self, pages: Iterable[Pending], rules: CrawlRules) -> None:
         """See `Store.confirm`.
@@ -236,120 +248,92 @@ class RedisStore(RedisRows):
 
     def _observe_together(self, asked: Sequence[Asked], rules: CrawlRules) -> None:
         """Observe pages that one script can take, as if one came after the other."""
-        todo, k = asked, rules.max_distance
+        todo = asked
         self._known = {}
         while todo:
-            self._search(todo, k)
+            self._search(todo, rules.max_distance)
             for at, one in enumerate(todo):
                 one.held = None
-                if any(_waits_for(one, earlier, k) for earlier in todo[:at]):
+                if any(_waits_for(one, earlier, rules.max_distance) for earlier in todo[:at]):
                     continue
-                if not one.sequence:
-                    if not one.candidates:  # it asks as a new page, and has no number yet
-                        key, fingerprint, evidence, _ = one.page
-                        new = Observation("new", key, fingerprint, None, None, 0, evidence=evidence)
-                        one.held = self._held_page(one, new, rules.new_entry(one.page, 0))
-                elif not self._unknown(one):
+                if one.sequence:
                     self._decide(one, todo[:at], rules)
+                elif not one.candidates:  # it asks as a new page, and has no number yet
+                    key, fingerprint, evidence, _ = one.page
+                    new = Observation("new", key, fingerprint, None, None, 0, evidence=evidence)
+                    one.hold(new, rules.new_entry(one.page, 0))
             todo = [one for one in todo if one.observation is None]
             if todo:
                 self._ask(todo, rules)
-            for one in todo:
-                if one.held is not None and one.is_admitted:
-                    if not one.held.observation.sequence:
-                        number = one.sequence
-                        one.held.observation = replace(one.held.observation, sequence=number)
-                        one.held.entry = one.held.entry._replace(
-                            number=number, last_sequence=number
-                        )
-                    one.observation = one.held.observation
-                    self._lease(one.held)
-            todo = [one for one in todo if not one.is_admitted]
+            todo = [one for one in todo if one.observation is None]
 
     def _decide(self, one: Asked, earlier: Sequence[Asked], rules: CrawlRules) -> None:
-        """Compare a page with its candidates: it asks for admission, or needs none.
+        """Compare a page with its candidates: it asks for admission, or needs none. No effect if
+        more candidates must be read first.
 
         :param earlier: earlier pages of the same call, of which some ask for admission together
             with it. They are compared as if they were admitted, which nearly all of them are.
         """
         k, key = rules.max_distance, one.page.key
-        view = self._view(one, k)
-        if view is None:
-            return  # more must be read
-        mates = [mate for mate in earlier if mate.held and _is_near(mate.page, one.page, k)]
+        near = self._near(one, k)
+        if near is None:
+            return
+        mates = [mate.held.entry for mate in earlier if mate.held and mate.is_near(one, k)]
         for mate in mates:
-            if mate.held is not None:
-                _add(view.pending, mate.held.entry, one.page.fingerprint, k)
-                one.judged += mate.attempt
+            _add(near.pending, mate, one.page.fingerprint, k)
         stored = self._own(one.own.stored, key)
         last = self._own(one.own.pending[-1][1], key) if one.own.pending else stored
         own = rules.last(one.page, last)
-        result, observation, entry = rules.judge(one.page, stored, own, view, one.sequence)
-        if entry is None:
-            nearest = None if result.nearest is None else result.nearest.entry
-            if nearest and any(nearest is mate.held.entry for mate in mates if mate.held):
-                return  # judge it when its representative is admitted
+        result, observation, entry = rules.judge(one.page, stored, own, near, one.sequence)
+        if entry is not None:
+            one.hold(observation, entry, result.outdated)
+            # An equal row leads other pages to the new entry, too, and they decide alike.
+            one.has_row = (
+                stored is not None
+                and _row_parts(stored) == _row_parts(entry)
+                and stored.evidence.sketch == entry.evidence.sketch
+            )
+        elif result.nearest is None or all(result.nearest.entry is not mate for mate in mates):
             one.observation = observation
-            return
-        # An equal row leads other pages to the new entry, too, and they decide alike.
-        one.has_row = (
-            stored is not None
-            and _row_parts(stored) == _row_parts(entry)
-            and stored.evidence.sketch == entry.evidence.sketch
+        # Else it is judged when its representative is admitted.
+
+    def _search(self, asked: Sequence[Asked], max_distance: int) -> None:
+        """Search the replica, and set the candidates: of pages, or of a query."""
+        # At the same end, a search would find the same.
+        stale = [one for one in asked if one.searched != self._replica.end]
+        marks = [one.mark for one in stale if one.mark is not None]
+        found = self._replica.near(
+            [(one.page.fingerprint, one.page.evidence.certainty) for one in stale],
+            max_distance,
+            marks if len(marks) == len(stale) else None,
         )
-        one.held = self._held_page(one, observation, entry, result.outdated)
+        for one, rows in zip(stale, found, strict=True):
+            one.candidates, one.searched = rows, self._replica.end
+            one.searches += 1
 
-    def _held_page(
-        self, one: Asked, observation: Observation, entry: Entry, outdated: Sequence[Entry] = ()
-    ) -> HeldPage:
-        return HeldPage(
-            *(observation, entry, None, outdated, one.page.in_scope),
-            digest=one.digest,
-            attempt=one.attempt,
-            value=one.own.stored,
-        )
-
-    def _search(self, asked: Iterable[Asked], max_distance: int) -> None:
-        """Search the replica, and set the candidates."""
-        end = self._replica.end
-        together: dict[tuple[int, bool], list[Asked]] = {}
-        for one in asked:
-            if one.searched != end:  # else it would find the same
-                one.searched, one.searches = end, one.searches + 1
-                kind = len(one.page.evidence.certainty), one.mark is None
-                together.setdefault(kind, []).append(one)
-        for (_, is_query), pages in together.items():
-            queries = [(one.page.fingerprint, one.page.evidence.certainty) for one in pages]
-            marks = None if is_query else [one.mark or 0 for one in pages]
-            found = self._replica.near(queries, max_distance, marks)
-            for one, rows in zip(pages, found, strict=True):
-                one.candidates = rows
-
-    def _unknown(self, one: Asked) -> set[bytes]:
-        """Return the digests of candidates whose state is not known."""
-        return one.others - self._known.keys()
-
-    def _view(self, one: Asked, max_distance: int) -> Within | None:
+    def _near(self, one: Asked, max_distance: int) -> Within | None:
         """Return the entries within k of a page; None if more candidates must be read first."""
-        view, fingerprint = Within([], []), one.page.fingerprint
         others = one.others
+        if others - self._known.keys():
+            return None
+        near, fingerprint = Within([], []), one.page.fingerprint
         for digest in others:
             stored, pending = self._known[digest]
             if stored:
-                _add(view.stored, self._decoded(stored), fingerprint, max_distance)
+                _add(near.stored, self._decoded(stored), fingerprint, max_distance)
             for _, value in pending:
-                _add(view.pending, self._decoded(value), fingerprint, max_distance)
-        if one.mark is None or len(one.candidates) < OTHERS or one.searches > _MAX_SEARCHES:
-            return view
-        # The journal keeps the rows of pages that are gone, which may have taken places of others.
-        near = {
-            (digest_of(entry.key), entry.fingerprint) for _, entry in (*view.stored, *view.pending)
-        }
-        if self._replica.forget_others(one.candidates, near, one.digest):
-            one.searched = None
-            self._search([one], max_distance)
-            return None if self._unknown(one) else self._view(one, max_distance)
-        return view
+                _add(near.pending, self._decoded(value), fingerprint, max_distance)
+        if one.mark is not None and len(one.candidates) >= OTHERS and one.searches <= _MAX_SEARCHES:
+            # The journal keeps the rows of pages that are gone, which may have taken places.
+            pages = {
+                (digest_of(entry.key), entry.fingerprint)
+                for _, entry in (*near.stored, *near.pending)
+            }
+            if self._replica.forget_others(one.candidates, pages, one.digest):
+                one.searched = None
+                self._search([one], max_distance)
+                return self._near(one, max_distance)
+        return near
 
     def _ask(
         self,
@@ -362,7 +346,8 @@ class RedisStore(RedisRows):
         """Ask for admission of pages, and read the states of those that don't ask for it, and of
         their candidates. Bring the replica up to date.
 
-        Afterwards each page has a number, and is admitted or has its present state.
+        Afterwards each page has a number, and is pending, with its observation, or has its present
+        state.
 
         :param rules: None without pages.
         :param digests: read the states of these, too.
@@ -384,34 +369,39 @@ class RedisStore(RedisRows):
                 packed = packed if one.sequence else packed[SEQUENCE_BYTES:]
                 expected = one.own.check(one.digest)
                 # It relies on these stored pages not to be seen by this crawl.
-                for digest in map(digest_of, (other.key for other in one.held.outdated or ())):
+                for digest in map(digest_of, (other.key for other in one.held.outdated)):
                     expected += self._known[digest].check(digest)
-            arguments += (one.digest, row, packed, one.judged, expected, int(one.has_row))
+            arguments += (one.digest, row, packed, expected, int(one.has_row))
         keys = (self.layout.journal, self.layout.entries, self.layout.pending, self.layout.sequence)
         (start, rows), first, answers, read = self.server.run(
             scripts.OBSERVE, keys, (*arguments, *wanted)
         )
         self.server.to_number(first + len(fresh))
         self._replica.extend(start, rows)
-        is_current = len(rows) < scripts.ROWS_AT_ONCE
+        states = zip(wanted, map(State.of, read), strict=True)
+        # If more rows had to be read, these are of a later moment.
+        self._known = {} if len(rows) == scripts.ROWS_AT_ONCE else dict(states)
         while len(rows) == scripts.ROWS_AT_ONCE:
-            end = self._replica.end
-            (start, rows), *_ = self.server.run(
-                scripts.OBSERVE, keys, (end.rows, end.last, -1, 0, 0, 0, 0)
-            )
+            start, rows = self._rows_after(*self._replica.end)
             self._replica.extend(start, rows)
         for number, one in enumerate(fresh, first):
             one.sequence = number
         for one, answer in zip(asked, answers, strict=True):
-            one.judged = b""
-            if isinstance(answer, int):
-                one.is_admitted = True
-                one.sequence = answer or one.sequence
-            else:
-                one.own = State.of(*answer)
-        states = zip(wanted, read, strict=True)
-        # If more rows had to be read, these are of a later moment.
-        self._known = {digest: State.of(*state) for digest, state in states} if is_current else {}
+            if not isinstance(answer, int):
+                one.own = State.of(answer)
+            elif one.held is not None:
+                one.observation = self._admitted(one.held, answer or one.sequence)
+
+    def _admitted(self, page: HeldPage, number: int) -> Observation:
+        """Return the observation of an admitted page, and renew its lease from now on.
+
+        :param number: of its observation, which a new page does not know.
+        """
+        if not page.observation.sequence:
+            page.observation = replace(page.observation, sequence=number)
+            page.entry = page.entry._replace(number=number, last_sequence=number)
+        self._lease(page)
+        return page.observation
 
     def _lease(self, page: HeldPage) -> None:
         """Renew the lease of an admitted page from now on."""
@@ -446,36 +436,31 @@ class RedisStore(RedisRows):
 
     def _store_together(self, pages: Sequence[HeldPage], rules: CrawlRules) -> None:
         """Store pages with different keys. Those whose leases have ended are observed again."""
-        for _ in range(_MAX_REPEATS):
+        for _ in range(_MAX_ATTEMPTS):
             ended = self._try_to_store(pages, rules)
             pages = [page for page in ended if self._is_pending_again(page, rules)]
-            if not pages:
-                return
-        for page in self._try_to_store(pages, rules):
-            self._settle(page)
+        if pages:
             raise StorageError(
                 self.location,
-                f"the lease of {page.observation.key!r} ended again and again before the page was "
-                f"confirmed: make it longer than {self._lease_ms / 1000:g} s "
+                f"the lease of {pages[0].observation.key!r} ended again and again before the page "
+                f"was confirmed: make it longer than {self._lease_ms / 1000:g} s "
                 "(SIMHASH_REDIS_LEASE_S)",
             )
 
-    def _try_to_store(self, pages: Iterable[HeldPage], rules: CrawlRules) -> list[HeldPage]:
+    def _try_to_store(self, pages: Sequence[HeldPage], rules: CrawlRules) -> list[HeldPage]:
         """Store pages, unless a later observation of their page key is stored, and remove what they
         replace. Return the pages that were removed because their leases had ended.
         """
         layout, ended = self.layout, []
-        expected = {page: page.value for page in pages}
-        while expected:
-            values, entries = list[bytes](), dict[HeldPage, Entry]()
-            for page, value in expected.items():
-                stored = self._own(value, page.observation.key)
+        while pages:
+            values, entries = list[bytes](), list[tuple[HeldPage, Entry]]()
+            for page in pages:
+                stored = self._own(page.value, page.observation.key)
                 if stored is not None and stored.last_sequence > page.entry.last_sequence:
                     self.release([page])
-                    self._settle(page)
                     continue
                 given = page.entry._replace(gave_items=page.gave_items)
-                entry = entries[page] = rules.merged(given, stored)
+                entry = rules.merged(given, stored)
                 if stored is not None and _row_parts(entry) not in (
                     _row_parts(given),
                     _row_parts(stored),
@@ -483,19 +468,21 @@ class RedisStore(RedisRows):
                     # It has the fingerprint of one and the mark of the other.
                     row = layout.row(page.digest, new_attempt(), entry)
                     self.server.call("RPUSH", layout.journal, row)
-                values += (page.digest, page.attempt, value)
+                entries.append((page, entry))
+                values += (page.digest, page.attempt, page.value)
                 values.append(encode_entry(entry, layout.width_bytes))
             keys = (layout.entries, layout.pending)
             answers = self.server.run(scripts.SETTLE, keys, values) if entries else []
-            expected = {}
-            for (page, entry), answer in zip(entries.items(), answers, strict=True):
-                if answer[0] == _STORED:
+            pages = []
+            for (page, entry), (outcome, *current) in zip(entries, answers, strict=True):
+                if outcome == _STORED:
                     self._settle(page)
                     self._remove_replaced(page, entry, rules)
-                elif answer[0] == _LEASE_ENDED:
+                elif outcome == _LEASE_ENDED:
                     ended.append(page)
                 else:
-                    expected[page] = answer[1]
+                    [page.value] = current
+                    pages.append(page)
         return ended
 
     def _is_pending_again(self, page: HeldPage, rules: CrawlRules) -> bool:
@@ -525,35 +512,22 @@ class RedisStore(RedisRows):
 
     def _remove_replaced(self, page: HeldPage, entry: Entry, rules: CrawlRules) -> None:
         """Remove the entries that a stored page replaces."""
-        if page.supersedes is not None:
-            other = self.entry(page.supersedes)
-            neighbour = None if other is None else rules.copy_of(entry, other)
-            if neighbour is not None and self.remove([neighbour.entry]):
+        for other in page.replaced(entry, rules, self.entry):
+            if self.remove([other]) and page.supersedes is not None:
                 sequence = int(self.server.call("INCR", self.layout.sequence))
-                line = rules.log_line(neighbour.entry, sequence, entry.key, neighbour)
-                self.write_lines([line])
-            return
-        for outdated in () if rules.incremental else page.outdated or ():
-            if page.in_scope is not None and not page.in_scope(outdated.key):
-                continue
-            other = self.entry(outdated.key)
-            if other is not None and rules.replaces(entry, other):
-                self.remove([other])
+                pair = rules.compared(entry, other)
+                self.write_lines([rules.log_line(other, sequence, entry.key, pair)])
 
 
 def _waits_for(one: Asked, earlier: Asked, max_distance: int) -> bool:
     """Return True if a page cannot be judged before an earlier page of the same call is."""
     if earlier.observation is not None:
         return False
-    is_same_key = one.digest == earlier.digest
-    if not is_same_key and not _is_near(one.page, earlier.page, max_distance):
-        return False
+    if one.digest == earlier.digest:
+        return True
     # A page with a number is compared with others that ask for admission together with it.
-    return is_same_key or earlier.held is None or not one.sequence or not earlier.sequence
-
-
-def _is_near(one: PageToObserve, other: PageToObserve, max_distance: int) -> bool:
-    return hamming_distance(one.fingerprint, other.fingerprint) <= max_distance
+    is_compared = earlier.held is not None and one.sequence and earlier.sequence
+    return not is_compared and one.is_near(earlier, max_distance)
 
 
 def _add(near: list[tuple[int, Entry]], entry: Entry, fingerprint: int, max_distance: int) -> None:
