@@ -5,10 +5,10 @@ the rules of a site are stored.
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, field
-from typing import Any, Literal, TypeAlias, get_args
+from dataclasses import astuple, dataclass, field
+from typing import Literal, TypeAlias, get_args
 
-from scrapy_simhash.extras.url_rules.rewriting import PARAM_STEPS, WORD_PLACES, WORDS_IN_STEP, Rule
+from scrapy_simhash.extras.url_rules.rewriting import Rule, rewrite
 
 # A rule holds with nine pages for it if no URL is against it (the lower bound of its precision is
 # then 0.77), else with 200 pages for each URL against it.
@@ -17,6 +17,7 @@ _PAGES_FOR_EACH_AGAINST = 200
 # Larger counts are halved. So old evidence fades, and a rule ends soon after its site has changed.
 _MAX_PAGES = 400
 MAX_PATTERNS = 100
+MAX_RULES = 32
 
 Origin: TypeAlias = Literal["learned", "removed"]
 
@@ -40,18 +41,6 @@ class RuleEvidence:
     def holds(self) -> bool:
         """Return True if the evidence is enough for the rule."""
         return self.pages >= max(_MIN_PAGES, self.against * _PAGES_FOR_EACH_AGAINST)
-
-    def count(self, *, same: bool, is_new_page: bool) -> None:
-        """Count a comparison of two equal URLs. `is_new_page`: their page is not counted yet."""
-        if not same:
-            self.against += 1
-            self.streak = 0
-            return
-        self.streak += 1
-        self.pages += is_new_page
-        if self.pages > _MAX_PAGES:
-            self.pages //= 2
-            self.against //= 2
 
 
 @dataclass
@@ -89,17 +78,19 @@ class RuleRecord:
         rule applies if it holds on the whole site. The first equal URL is then requested as a test
         (`Equal.explore`).
         """
-        if self.origin == "removed":
-            return False
-        evidence = self.patterns.get(pattern)
-        if evidence is not None and (evidence.against or evidence.holds):
-            return evidence.holds
-        return self.total.holds
+        own = self.patterns.get(pattern, self.total)
+        decides = own if own.against or own.holds else self.total
+        return self.origin == "learned" and decides.holds
 
     def count(self, pattern: str, *, same: bool, is_new_page: bool) -> None:
-        """Count a comparison on a path pattern; see `RuleEvidence.count`."""
+        """Count a comparison of two equal URLs. `is_new_page`: their page is not counted yet."""
         for evidence in self._counted_on(pattern):
-            evidence.count(same=same, is_new_page=is_new_page)
+            evidence.against += not same
+            evidence.streak = evidence.streak + 1 if same else 0
+            evidence.pages += same and is_new_page
+            if evidence.pages > _MAX_PAGES:
+                evidence.pages //= 2
+                evidence.against //= 2
 
     def spare(self, pattern: str) -> None:
         """Count a request on a path pattern that the rule spared, or would have spared."""
@@ -108,15 +99,12 @@ class RuleRecord:
 
     def _counted_on(self, pattern: str) -> list[RuleEvidence]:
         """Return the evidence on the whole site and, if there is room, on a path pattern."""
-        evidence = self.patterns.get(pattern)
-        if evidence is None and len(self.patterns) < MAX_PATTERNS:
-            evidence = self.patterns[pattern] = RuleEvidence()
-        return [self.total] if evidence is None else [self.total, evidence]
+        if len(self.patterns) < MAX_PATTERNS:
+            self.patterns.setdefault(pattern, RuleEvidence())
+        return [self.total, *(self.patterns[name] for name in (pattern,) if name in self.patterns)]
 
 
 Rules: TypeAlias = dict[Rule, RuleRecord]
-
-MAX_RULES = 32
 
 
 def merged(mine: bytes, row: bytes | None) -> bytes:
@@ -135,10 +123,7 @@ def merged(mine: bytes, row: bytes | None) -> bytes:
 
 def encode_rules(rules: Rules) -> bytes:
     """Return the stored form of a site's rules."""
-    plain = []
-    for rule, record in rules.items():
-        patterns = {pattern: _numbers(evidence) for pattern, evidence in record.patterns.items()}
-        plain.append([rule, record.origin, _numbers(record.total), patterns])
+    plain = [[rule, *astuple(record)] for rule, record in rules.items()]
     return json.dumps(plain, separators=(",", ":")).encode()
 
 
@@ -147,37 +132,22 @@ def decode_rules(row: bytes | None) -> Rules:
 
     :raises ValueError: the row is damaged.
     """
-    if row is None:
-        return {}
     rules = {}
     try:
-        for steps, origin, total, patterns in json.loads(row):
-            if not steps or origin not in get_args(Origin):
+        for steps, origin, total, patterns in json.loads(b"[]" if row is None else row):
+            rule = tuple(tuple(map(str, step)) for step in steps)
+            rewrite(rule, "")  # raises ValueError for a step that is none
+            if not rule or origin not in get_args(Origin):
                 raise ValueError(f"{[steps, origin]} is no rule of URLs")
-            by_pattern = {str(pattern): _evidence(numbers) for pattern, numbers in patterns.items()}
-            rules[tuple(map(_step, steps))] = RuleRecord(origin, _evidence(total), by_pattern)
+            by_pattern = {str(pattern): _evidence(own) for pattern, own in patterns.items()}
+            rules[rule] = RuleRecord(origin, _evidence(total), by_pattern)
     except (TypeError, AttributeError, OverflowError, RecursionError) as error:
         raise ValueError(f"rules of URLs that cannot be read ({error})") from error
     return rules
 
 
-def _numbers(evidence: RuleEvidence) -> list[int]:
-    return [evidence.pages, evidence.against, evidence.streak, evidence.spared]
-
-
-def _evidence(numbers: list[Any]) -> RuleEvidence:
+def _evidence(numbers: list[float]) -> RuleEvidence:
     pages, against, streak, spared = map(int, numbers)
     if min(pages, against, streak, spared) < 0:
         raise ValueError(f"evidence {numbers} has negative numbers")
     return RuleEvidence(pages, against, streak, spared)
-
-
-def _step(step: list[Any]) -> tuple[str, ...]:
-    kind, *words = map(str, step)
-    if kind in PARAM_STEPS:
-        is_valid = bool(words) and (kind != "default" or len(words) % 2 == 0)
-    else:
-        is_valid = len(words) == WORDS_IN_STEP.get(kind)
-    if not is_valid or (kind == "words" and words[1] not in WORD_PLACES):
-        raise ValueError(f"{step} is no step of a rule")
-    return (kind, *words)

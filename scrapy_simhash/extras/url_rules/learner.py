@@ -13,15 +13,15 @@ from array import array
 from functools import lru_cache
 from random import Random
 from typing import TYPE_CHECKING, NamedTuple
-from urllib.parse import urlsplit
 
 from scrapy.utils.datatypes import LocalCache
 
 from scrapy_simhash.extras.url_rules.differences import rules_between
+from scrapy_simhash.extras.url_rules.evidence import RuleEvidence
 from scrapy_simhash.extras.url_rules.rewriting import Rule, rewrite, touched_by, values_in
 from scrapy_simhash.extras.url_rules.site import MIN_PAGES_BETWEEN_REVISIONS, Site
-from scrapy_simhash.extras.url_rules.url_parts import UrlParts, url_parts
-from scrapy_simhash.sites import registered_domain
+from scrapy_simhash.extras.url_rules.url_parts import plain_url
+from scrapy_simhash.sites import hostname_of, registered_domain
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable
@@ -41,19 +41,29 @@ _VARIANT_MASK = (1 << 31) - 1
 class Equal(NamedTuple):
     """A URL that rules make equal to the URL of a handled page.
 
-    :param site: name of the site.
-    :param form: the URL that the rules make of both.
+    :param pattern: path pattern of the URL that the rules make of both.
     :param rules: all rules that rewrite this URL, and at most one that rewrites the other.
     :param explore: request the URL nevertheless, to test the rules.
     :param untested: identifiers of values of the rules' parameters that no request has tested yet.
         One request tests them; others with the same identifier can wait.
     """
 
-    site: str
-    form: UrlParts
+    site: Site
+    pattern: str
     rules: tuple[Rule, ...]
     explore: bool
     untested: tuple[Hashable, ...]
+
+    def holds(self) -> bool:
+        """Return True if all of the rules still apply."""
+        records = [self.site.rules.get(rule) for rule in self.rules]
+        return all(record is not None and record.applies(self.pattern) for record in records)
+
+    def spare(self) -> None:
+        """Count a request for the URL that the rules spared, or would have spared."""
+        for rule in self.rules:
+            self.site.rules[rule].spare(self.pattern)
+        self.site.unsaved += 1
 
 
 class Seen(NamedTuple):
@@ -66,7 +76,7 @@ class Seen(NamedTuple):
 
     content: int
     variant: int
-    counted: bool
+    counted: bool = False
 
 
 class SeenTable:
@@ -122,72 +132,47 @@ class UrlRules:
         self.sites: LocalCache[str, Site] = LocalCache(MAX_SITES)
         """The sites that are in memory, by name."""
         # Content → the URL under which it was found last.
-        self._contents: LocalCache[int, UrlParts] = LocalCache(_MAX_CONTENTS)
+        self._contents: LocalCache[int, str] = LocalCache(_MAX_CONTENTS)
 
-    def site_of(self, url: str) -> str | None:
-        """Return the name of a URL's site; None if no rules can be learned for it."""
-        parts = url_parts(url)
-        return None if parts is None else _site_of(parts.origin)
-
-    def site(self, name: str) -> Site:
-        """Return the rules of a site, loaded on first use. At most 10,000 sites are in memory."""
+    def site(self, url: str) -> Site:
+        """Return the rules of a URL's site, loaded on first use. 10,000 sites are in memory."""
+        name = site_of(url)
         site = self.sites.get(name)
         if site is None:
             site = self.sites[name] = Site(self._load(name))
         return site
 
+    def form_of(self, url: str) -> str:
+        """Return the form of a URL; the URL itself if no rules can be learned for it."""
+        plain = plain_url(url)
+        return url if plain is None else self.site(plain).form_of(plain)[0]
+
     def equal(self, url: str) -> Equal | None:
         """Return how rules make a URL equal to the URL of a handled page; None if they do not."""
-        parts = url_parts(url)
-        if parts is None:
+        plain = plain_url(url)
+        if plain is None:
             return None
-        site = self._site(parts)
-        form, rules = site.form_of(parts)
-        if not rules or self._seen.get(self._key(None, form)) is None:
+        site = self.site(plain)
+        form, rules = site.form_of(plain)
+        if not rules or self._seen.get(self._key((), form)) is None:
             # A further rule may rewrite the URL of a handled page to this form.
             applying = site.rules_on(form)
             seen = (rule for rule in applying if self._seen.get(self._key(rule, form)) is not None)
             further = next(seen, None)
             if further is None:
                 return None
-            if further not in rules:
-                rules.append(further)
+            rules = [*dict.fromkeys([*rules, further])]
         pattern = site.patterns.of(form)
-        on_pattern = [site.rules[rule].patterns.get(pattern) for rule in rules]
-        streak = min(0 if evidence is None else evidence.streak for evidence in on_pattern)
-        chance = max(self._explore, 2 / (2 + streak))
+        nothing = RuleEvidence()
+        streak = min(site.rules[rule].patterns.get(pattern, nothing).streak for rule in rules)
         untested = tuple(
-            (form.origin, pattern, rule, values)
+            (site_of(form), pattern, rule, values)
             for rule in rules
-            if any(values := values_in(rule, parts))
+            if any(values := values_in(rule, plain))
             and not site.is_confirmed(rule, form, hash(values))
         )
-        explore = self._random.random() < chance
-        return Equal(_site_of(parts.origin), form, tuple(rules), explore, untested)
-
-    def rewritten(self, url: str) -> UrlParts | None:
-        """Return the form of a URL; None if it has no `url_parts`, or no rule may apply."""
-        parts = url_parts(url)
-        if parts is None:
-            return None
-        site = self._site(parts)
-        if not any(record.may_apply for record in site.rules.values()):
-            return None
-        return site.form_of(parts)[0]
-
-    def holds(self, equal: Equal) -> bool:
-        """Return True if all rules that made a URL equal still apply."""
-        site = self.site(equal.site)
-        pattern = site.patterns.of(equal.form)
-        return all(rule in site.rules and site.rules[rule].applies(pattern) for rule in equal.rules)
-
-    def spared(self, equal: Equal) -> None:
-        """Count a request that rules spared, or would have spared."""
-        site = self.site(equal.site)
-        for rule in equal.rules:
-            if rule in site.rules:
-                site.rules[rule].spare(site.patterns.of(equal.form))
-                site.unsaved += 1
+        explore = self._random.random() < max(self._explore, 2 / (2 + streak))
+        return Equal(site, pattern, tuple(rules), explore, untested)
 
     def handled(self, url: str, content: str, original: str | None = None) -> int:
         """Learn from a handled page; return how many rules it contradicts that changed its URL.
@@ -195,94 +180,74 @@ class UrlRules:
         :param content: identifies the content, such as the key of the page's representative.
         :param original: URL of the representative, if the page is a near-duplicate.
         """
-        parts = url_parts(url)
-        if parts is None:
+        plain = plain_url(url)
+        if plain is None:
             return 0
-        site = self._site(parts)
-        base, used = site.form_of(parts)
+        site = self.site(plain)
+        form, used = site.form_of(plain)
         content_id = hash(content) & _CONTENT_MASK
-        contradicted = 0
-        for rule in [*site.rules]:
-            differs = self._compare(site, rule, parts, rewrite(rule, base), content_id)
-            contradicted += differs and rule in used
-        self._seen.put(self._key(None, base), Seen(content_id, 0, counted=False))
-        first = None if original is None else url_parts(original)
-        for other in dict.fromkeys((first, self._contents.get(content_id))):  # often the same URL
+        differing = [rule for rule in [*site.rules] if self._differs(rule, plain, form, content_id)]
+        self._seen.put(self._key((), form), Seen(content_id, _variant_of((), plain)))
+        first = None if original is None else plain_url(original)
+        for other in {first, self._contents.get(content_id)}:
             if other is not None:
-                self._suspect(site, base, other)
-        self._contents[content_id] = parts
+                self._suspect(form, other)
+        self._contents[content_id] = plain
         self._contents.move_to_end(content_id)
         site.pages_to_revision -= 1
         if site.pages_to_revision <= 0 and not site.is_revised:
             self._revise(site)
-        return contradicted
+        return len({*differing}.intersection(used))
 
-    def _compare(
-        self, site: Site, rule: Rule, parts: UrlParts, form: UrlParts, content_id: int
-    ) -> bool:
-        """Compare a page with the last page that a rule makes equal; return True if they differ.
-
-        :param form: the URL that the rule makes of the page's form.
-        """
-        key, variant = self._key(rule, form), _variant_of(rule, parts)
+    def _differs(self, rule: Rule, plain: str, form: str, content_id: int) -> bool:
+        """Compare a page with the last page that a rule makes equal; return True if they differ."""
+        site, rewritten = self.site(plain), rewrite(rule, form)
+        key, mine = self._key(rule, rewritten), Seen(content_id, _variant_of(rule, plain))
         other = self._seen.get(key)
         if other is None:
-            if rewrite(rule, parts) is parts:
+            if rewrite(rule, plain) == plain:
                 return False
             # Take the last page with this form, which the rule did not change.
-            other = self._seen.get(self._key(None, form))
-        same = counted = False
-        if other is not None:
-            same = other.content == content_id
-            counted = same and other.counted
-            if other.variant != variant:
-                site.count(rule, form, same=same, is_new_page=same and not counted)
-                if same:
-                    site.confirm(rule, form, hash(values_in(rule, parts)))
-                counted = same
-        self._seen.put(key, Seen(content_id, variant, counted))
-        return other is not None and other.variant != variant and not same
+            other = self._seen.get(self._key((), rewritten)) or mine
+        same, is_compared = other.content == content_id, other.variant != mine.variant
+        if is_compared:
+            values = hash(values_in(rule, plain)) if same else None
+            site.count(rule, rewritten, values=values, is_new_page=not other.counted)
+        self._seen.put(key, mine._replace(counted=same and (is_compared or other.counted)))
+        return is_compared and not same
 
     def _revise(self, site: Site) -> None:
         """Put the last contents of a site in the table under the URLs that its rules make now."""
-        contents = [item for item in self._contents.items() if self._site(item[1]) is site]
+        contents = [item for item in self._contents.items() if self.site(item[1]) is site]
         site.is_revised = True
         # On average, look at two pages for each new page.
         site.pages_to_revision = max(MIN_PAGES_BETWEEN_REVISIONS, len(contents) // 2)
-        for content_id, parts in contents:
-            base, _ = site.form_of(parts)
-            keys = [(self._key(None, base), 0)]
-            for rule in site.rules:
-                if rewrite(rule, parts) is not parts:
-                    key = self._key(rule, rewrite(rule, base))
-                    keys.append((key, _variant_of(rule, parts)))
-            for key, variant in keys:
+        for content_id, plain in contents:
+            form, _ = site.form_of(plain)
+            changing = [rule for rule in site.rules if rewrite(rule, plain) != plain]
+            for rule in ((), *changing):
+                key = self._key(rule, rewrite(rule, form))
                 if self._seen.get(key) is None:
-                    self._seen.put(key, Seen(content_id, variant, counted=False))
+                    self._seen.put(key, Seen(content_id, _variant_of(rule, plain)))
 
-    def _suspect(self, site: Site, base: UrlParts, other: UrlParts) -> None:
+    def _suspect(self, form: str, other: str) -> None:
         """Suggest the rules that make a form equal to the form of another URL with its content."""
-        other_site = self._site(other)
-        form, _ = other_site.form_of(other)
-        for rule in rules_between(base, form) if form != base else ():
+        for rule in rules_between(form, self.site(other).form_of(other)[0]):
             # A rule between two sites belongs to the site whose URLs it rewrites.
-            rewritten = rewrite(rule, base)
-            (site if rewritten is not base else other_site).suspect(rule, rewritten)
+            rewritten = rewrite(rule, form)
+            self.site(form if rewritten != form else other).suspect(rule, rewritten)
 
-    def _key(self, rule: Rule | None, form: UrlParts) -> tuple[Rule | None, UrlParts, int]:
-        """Return the key in the table of a form or, with a rule, of what it makes of a form."""
-        return rule, form, self._site(form).generation
-
-    def _site(self, parts: UrlParts) -> Site:
-        return self.site(_site_of(parts.origin))
+    def _key(self, rule: Rule, form: str) -> tuple[Rule, str, int]:
+        """Return the key in the table of what a rule makes of a form; ``()``: the form itself."""
+        return rule, form, self.site(form).generation
 
 
-def _variant_of(rule: Rule, parts: UrlParts) -> int:
+def _variant_of(rule: Rule, plain: str) -> int:
     """Return `Seen.variant`: URLs with equal variants are no evidence for the rule."""
-    return hash(touched_by(rule, parts)) & _VARIANT_MASK
+    return hash(touched_by(rule, plain)) & _VARIANT_MASK
 
 
 @lru_cache(maxsize=4096)
-def _site_of(origin: str) -> str:
-    """Return the name of the site of an origin: the registered domain."""
-    return registered_domain(urlsplit(origin).hostname or "")
+def site_of(url: str) -> str:
+    """Return the name of the site of a URL: the registered domain."""
+    return registered_domain(hostname_of(url))

@@ -25,7 +25,7 @@ from scrapy_simhash.crawl.stats import CrawlStats
 from scrapy_simhash.errors import StorageError
 from scrapy_simhash.extras.url_rules.evidence import decode_rules, encode_rules, merged
 from scrapy_simhash.extras.url_rules.exceptions import SparedRequest
-from scrapy_simhash.extras.url_rules.learner import EXPLORE, Equal, UrlRules
+from scrapy_simhash.extras.url_rules.learner import EXPLORE, Equal, UrlRules, site_of
 from scrapy_simhash.extras.url_rules.traps import Traps, chain_after
 
 if TYPE_CHECKING:
@@ -40,7 +40,6 @@ if TYPE_CHECKING:
     from scrapy_simhash.crawl.settlement import PageState
     from scrapy_simhash.crawl.stats import ErrorLog
     from scrapy_simhash.extras.url_rules.evidence import Rules
-    from scrapy_simhash.extras.url_rules.site import Site
 
 # Marks scheduled requests. Only these may be spared: code that calls `engine.download` waits for
 # the page.
@@ -82,20 +81,20 @@ class RequestRules:
         self._stats = stats
         self._errors = errors
         self._schedule = schedule
-        self._mode = mode
+        self._applies = mode == "apply"
         self._rules = UrlRules(self._load, explore=explore)
+        self._traps = Traps()
         self._is_open = False
         # Site → its encoded rules.
         self._stored: dict[str, bytes] = {}
         # Key of a page that is not done yet → URLs of its copies that are done.
         self._copies: LocalCache[str, list[str]] = LocalCache(_WAITING_COPIES)
         self._done: LocalCache[str, None] = LocalCache(_WAITING_COPIES)
-        # Recent requests, by the form of the URL (`UrlRules.rewritten`) and by the parameter values
-        # that they test (`Equal.untested`).
+        # Recent requests, by the forms of the URLs, and by the parameter values that they test
+        # (`Equal.untested`).
         self._under_way: LocalCache[Hashable, None] = LocalCache(_MAX_UNDER_WAY)
         # (equal URL, or None for a trap; spared request)
         self._spared: deque[tuple[Equal | None, Request]] = deque(maxlen=_KEPT_SPARED)
-        self._traps = Traps()
         # URLs of requests that were spared because of a trap.
         self._trapped: LocalCache[str, None] = LocalCache(_REMEMBERED_URLS)
         # URL of a request → length of the chain of barren pages that led to it.
@@ -155,38 +154,24 @@ class RequestRules:
         if chain:
             self._chains[request.url] = chain
         equal = self._rules.equal(request.url)
-        if equal is None:
-            if self._traps.spares(request.url, chain):
-                self._spare(request, None)
-            elif self._mode == "apply":
-                # If a request for an equal URL is under way, wait for its page.
-                form = self._rules.rewritten(request.url)
-                if form is not None and self._note_under_way(form) and not postponed:
-                    return self._postpone(request, chain)
-        elif self._mode == "apply" and (equal.explore or equal.untested):
-            # Test the rules with this request. One request at a time tests a parameter value.
-            if not equal.explore and self._note_under_way(*equal.untested) and not postponed:
-                return self._postpone(request, chain)
-            self._stats.count("explored")
-        else:
-            self._rules.spared(equal)
+        is_test = equal is not None and self._applies and (equal.explore or equal.untested)
+        if self._traps.spares(request.url, chain) if equal is None else not is_test:
             self._spare(request, equal)
+        elif self._applies:
+            # Wait for the page of an equal URL, or for a request that tests the same values.
+            form = self._rules.form_of(request.url)
+            awaited = (form,) if equal is None else () if equal.explore else equal.untested
+            new = [name for name in awaited if name not in self._under_way]
+            self._under_way.update(dict.fromkeys(new))
+            if awaited and not new and not postponed:
+                self._stats.count("postponed")
+                copy = _copy_to_check(request)
+                copy.meta[CHAIN_META_KEY] = chain
+                copy.priority -= 1
+                return copy
+            if is_test:
+                self._stats.count("explored")
         return None
-
-    def _postpone(self, request: Request, chain: int) -> Request:
-        """Return a copy of a request with a lower priority, which is checked again later."""
-        self._stats.count("postponed")
-        copy = _copy_to_check(request)
-        copy.meta[CHAIN_META_KEY] = chain
-        copy.priority -= 1
-        return copy
-
-    def _note_under_way(self, *names: Hashable) -> bool:
-        """Note forms or untested values as under way. Return True if all of them already were."""
-        new = [name for name in names if name not in self._under_way]
-        for name in new:
-            self._under_way[name] = None
-        return not new
 
     def found(self, page: PageState, request: Request) -> None:
         """Note the chain that leads to a request found on a page.
@@ -212,7 +197,9 @@ class RequestRules:
         """
         if equal is None:
             self._stats.count("trapped")
-        if self._mode == "learn":
+        else:
+            equal.spare()
+        if not self._applies:
             self._stats.count("would_spare")
             return
         self._stats.count("spared")
@@ -251,15 +238,12 @@ class RequestRules:
         if contradicted:
             self._stats.count("contradicted", contradicted)
             self._request_after_all()
-        name = self._rules.site_of(url)
-        if name is not None and (site := self._rules.site(name)).unsaved >= _UNSAVED:
-            self._save(name, site)
+        self._save(site_of(url), _UNSAVED)
 
     def _request_after_all(self) -> None:
         """Schedule spared requests whose rules no longer apply, or whose trap has ended."""
-        for _ in range(len(self._spared)):
-            equal, request = self._spared.popleft()
-            if self._traps.has(request.url) if equal is None else self._rules.holds(equal):
+        for equal, request in [self._spared.popleft() for _ in range(len(self._spared))]:
+            if self._traps.has(request.url) if equal is None else equal.holds():
                 self._spared.append((equal, request))
             elif equal is not None or request.url in self._trapped:  # else it was requested since
                 self._trapped.pop(request.url, None)
@@ -270,9 +254,8 @@ class RequestRules:
         """Store the rules of all sites that have changed, and count the rules in use."""
         if not self._is_open:
             return
-        for name, site in self._rules.sites.items():
-            if site.unsaved:
-                self._save(name, site)
+        for name in self._rules.sites:
+            self._save(name)
         sites = self._rules.sites.values()
         records = [record for site in sites for record in site.rules.values()]
         # "" is not the path pattern of any page, so it stands for those without own evidence.
@@ -287,8 +270,11 @@ class RequestRules:
             self._errors.count_error("url_rules", error, site)
             return {}
 
-    def _save(self, name: str, site: Site) -> None:
-        """Store the rules of a site, together with those that other crawls have stored."""
+    def _save(self, name: str, min_unsaved: int = 1) -> None:
+        """Store the rules of a site that have changed, with those that other crawls have stored."""
+        site = self._rules.sites.get(name)
+        if site is None or site.unsaved < min_unsaved:
+            return
         site.unsaved = 0
         site.sort()
         rules = self._stored[name] = encode_rules(site.rules)

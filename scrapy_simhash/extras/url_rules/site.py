@@ -6,15 +6,13 @@ changed, it *revises* the table: it adds the last pages under their new forms.
 
 from __future__ import annotations
 
-from collections import OrderedDict
-from typing import TYPE_CHECKING
+from collections import defaultdict
+
+from scrapy.utils.datatypes import LocalCache
 
 from scrapy_simhash.extras.url_rules.evidence import MAX_RULES, RuleRecord, Rules
 from scrapy_simhash.extras.url_rules.rewriting import Rule, rewrite, sort_key, wider
 from scrapy_simhash.extras.url_rules.url_parts import PathPatterns
-
-if TYPE_CHECKING:
-    from scrapy_simhash.extras.url_rules.url_parts import UrlParts
 
 # A suspect is a rule that one page has suggested.
 _MAX_SUSPECTS = 100
@@ -42,26 +40,24 @@ class Site:
         """False if rules have changed since the table of pages was revised."""
         self.pages_to_revision = MIN_PAGES_BETWEEN_REVISIONS
         """Number of pages to handle before the next revision."""
-        self._suspects: OrderedDict[Rule, UrlParts] = OrderedDict()
+        # Rule → the first form that suggested it.
+        self._suspects: LocalCache[Rule, str] = LocalCache(_MAX_SUSPECTS)
         # (rule, path pattern) → hashes of parameter values that did not change the content.
-        self._confirmed: dict[tuple[Rule, str], set[int]] = {}
+        self._confirmed: defaultdict[tuple[Rule, str], set[int]] = defaultdict(set)
 
     def sort(self) -> None:
         """Sort the rules: those that replace origins first, then those with the most evidence."""
         by_rank = sorted(self.rules, key=lambda rule: (sort_key(rule), -self.rules[rule].worth))
         self.rules = {rule: self.rules[rule] for rule in by_rank}
 
-    def suspect(self, rule: Rule, form: UrlParts) -> None:
+    def suspect(self, rule: Rule, form: str) -> None:
         """Note that a page suggests a rule. The second page adds the rule to the site.
 
         :param form: the URL that the rule makes of the page's URLs. It identifies the page.
         """
         if rule in self.rules or not self._is_needed(rule, form):
             return
-        suspected_on = self._suspects.setdefault(rule, form)
-        if suspected_on == form:  # the first page, or the same page again
-            if len(self._suspects) > _MAX_SUSPECTS:
-                self._suspects.popitem(last=False)
+        if self._suspects.setdefault(rule, form) == form:  # the first page, or the same one again
             return
         if len(self.rules) >= MAX_RULES:
             worst = min(self.rules, key=lambda other: self.rules[other].worth)
@@ -73,65 +69,56 @@ class Site:
         self.sort()
         self.is_revised = False
 
-    def _is_needed(self, rule: Rule, form: UrlParts) -> bool:
+    def _is_needed(self, rule: Rule, form: str) -> bool:
         """Return True if no wider rule can do the same (`wider`: any value instead of named ones).
 
         A rule that names values is needed only after a page has contradicted the wider rule, and
         if the wider rule does not apply to this path pattern.
         """
         wide = wider(rule)
-        if wide == rule:
-            return True
-        record = self.rules.get(wide)
-        return (
-            record is not None
-            and record.total.against > 0
-            and not record.applies(self.patterns.of(form))
-        )
+        record = self.rules.get(wide, RuleRecord())
+        is_refuted = record.total.against > 0 and not record.applies(self.patterns.of(form))
+        return wide == rule or is_refuted
 
-    def form_of(self, parts: UrlParts) -> tuple[UrlParts, list[Rule]]:
+    def form_of(self, plain: str) -> tuple[str, list[Rule]]:
         """Return a URL as the rules that apply rewrite it, and the rules that changed it."""
         rules = [rule for rule, record in self.rules.items() if record.may_apply]
         while True:
-            form, used = parts, []
+            form, used = plain, []
             for rule in rules:
-                rewritten = rewrite(rule, form)
-                if rewritten is not form:
-                    form = rewritten
+                before, form = form, rewrite(rule, form)
+                if form != before:
                     used.append(rule)
-            if not used:
-                return parts, used
-            pattern = self.patterns.of(form)
-            refused = [rule for rule in used if not self.rules[rule].applies(pattern)]
+            refused = {*used}.difference(self.rules_on(form) if used else ())
             if not refused:
                 return form, used
             # Without the refused rules, others may rewrite the URL to another pattern.
             rules = [rule for rule in rules if rule not in refused]
 
-    def rules_on(self, form: UrlParts) -> list[Rule]:
+    def rules_on(self, form: str) -> list[Rule]:
         """Return the rules that apply to the path pattern of a rewritten URL."""
         candidates = [(rule, record) for rule, record in self.rules.items() if record.may_apply]
         pattern = self.patterns.of(form) if candidates else ""
         return [rule for rule, record in candidates if record.applies(pattern)]
 
-    def count(self, rule: Rule, form: UrlParts, *, same: bool, is_new_page: bool) -> None:
-        """Count a comparison of two URLs that a rule rewrites to `form`."""
+    def count(self, rule: Rule, form: str, *, values: int | None, is_new_page: bool) -> None:
+        """Count a comparison of two URLs that a rule rewrites to `form`.
+
+        :param values: hash of the values of parameters that made no difference; None if the
+            contents differed.
+        """
         record, pattern = self.rules[rule], self.patterns.of(form)
         applied = record.applies(pattern)
-        record.count(pattern, same=same, is_new_page=is_new_page)
+        record.count(pattern, same=values is not None, is_new_page=is_new_page)
         self.unsaved += 1
         if applied != record.applies(pattern):
             self.is_revised = False
-            if applied:
-                self.generation += 1
-
-    def confirm(self, rule: Rule, form: UrlParts, values: int) -> None:
-        """Remember that values of parameters made no difference. `values` is a hash of them."""
-        confirmed = self._confirmed.setdefault((rule, self.patterns.of(form)), set())
-        if len(confirmed) < MANY_VALUES:
+            self.generation += applied
+        confirmed = self._confirmed[rule, pattern]
+        if values is not None and len(confirmed) < MANY_VALUES:
             confirmed.add(values)
 
-    def is_confirmed(self, rule: Rule, form: UrlParts, values: int) -> bool:
-        """Return True if these values, or many others, made no difference; see `confirm`."""
+    def is_confirmed(self, rule: Rule, form: str, values: int) -> bool:
+        """Return True if these values, or many others, made no difference; see `count`."""
         confirmed = self._confirmed.get((rule, self.patterns.of(form)), ())
         return len(confirmed) >= MANY_VALUES or values in confirmed

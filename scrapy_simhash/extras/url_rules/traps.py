@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from scrapy.utils.datatypes import LocalCache
 
-from scrapy_simhash.extras.url_rules.url_parts import url_parts
+from scrapy_simhash.extras.url_rules.url_parts import parts_of, plain_url
 
 if TYPE_CHECKING:
     from scrapy_simhash.verdict import Verdict
@@ -40,18 +40,17 @@ def folders_of(url: str) -> list[str]:
     A script with parameters counts as a folder. If the first name has a digit, the only folder is
     the site.
     """
-    parts = url_parts(url)
-    if parts is None:
+    plain = plain_url(url)
+    if plain is None:
         return []
-    names = parts.segments if parts.params else parts.segments[:-1]
-    folders: list[str] = []
-    folder = parts.origin + "/"
-    for name in names:
+    folder, segments, params = parts_of(plain)
+    folders = []
+    for name in segments if params else segments[:-1]:
         if not name or any(map(str.isdigit, name)):
             break
-        folder += f"{name}/"
-        folders.append(folder)
-    return folders or ([folder] if any(map(str.isdigit, parts.segments[0])) else [])
+        folder += f"/{name}"
+        folders.append(f"{folder}/")
+    return folders or [f"{folder}/" for name in segments[:1] if any(map(str.isdigit, name))]
 
 
 def is_barren(verdict: Verdict) -> bool:

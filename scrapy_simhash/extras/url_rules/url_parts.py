@@ -1,79 +1,57 @@
-"""Take a URL apart into what rules rewrite: origin, path segments, and parameters."""
+"""Write URLs in a plain form, which rules can rewrite, and divide a site into path patterns."""
 
 from __future__ import annotations
 
 import re
 from functools import lru_cache
-from typing import NamedTuple, TypeAlias
 from urllib.parse import urlsplit
+
+from w3lib.url import canonicalize_url
 
 # Scrapy's default URLLENGTH_LIMIT. Longer URLs neither teach nor obey rules.
 MAX_URL_CHARACTERS = 2083
 _MAX_PARAMS = 64
-
-Param: TypeAlias = tuple[str, str]
-
-
-class UrlParts(NamedTuple):
-    """The parts of a URL, without its user name, its fragment and parameters without a name.
-
-    :param origin: scheme and host, in lower case, with a port that is not the scheme's own.
-    :param segments: of the path; a path that ends with a slash has an empty last segment.
-    :param params: sorted (name, value) pairs: Scrapy's duplicate filter ignores their order, too.
-        A parameter of the path, as in ``/a;jsessionid=1``, has a name that begins with a semicolon.
-    """
-
-    origin: str
-    segments: tuple[str, ...]
-    params: tuple[Param, ...]
-
-
-def url_parts(url: str) -> UrlParts | None:
-    """Return the parts of a URL; None if it is no web URL, too long, or has over 64 parameters."""
-    if len(url) > MAX_URL_CHARACTERS:
-        return None
-    try:
-        parts = urlsplit(url)
-        origin = _origin(parts.scheme, parts.hostname, parts.port)
-    except ValueError:
-        return None
-    if not origin:
-        return None
-    path = parts.path
-    params: list[Param] = []
-    if ";" in path:
-        path, params = _without_params(path)
-    for piece in parts.query.split("&") if parts.query else ():
-        name, _, value = piece.partition("=")
-        if name and name[0] != ";":
-            params.append((name, value))
-    if len(params) > _MAX_PARAMS:
-        return None
-    return UrlParts(origin, tuple(path.removeprefix("/").split("/")), tuple(sorted(params)))
+_DEFAULT_PORTS = {"http": ":80", "https": ":443"}
+_PATH_PARAM = re.compile(r";([^;/=]+=[^;/]*)")
 
 
 @lru_cache(maxsize=4096)
-def _origin(scheme: str, host: str | None, port: int | None) -> str:
-    default_port = {"http": 80, "https": 443}.get(scheme)
-    if default_port is None or not host:
-        return ""
-    shown = f"[{host}]" if ":" in host else host
-    return f"{scheme}://{shown}" + ("" if port in (None, default_port) else f":{port}")
+def plain_url(url: str) -> str | None:
+    """Return the plain form of a URL, such as ``http://example.com/a?&b=2&c=1``.
+
+    It is canonical, as for Scrapy's duplicate filter, without a user name, the scheme's own port, a
+    fragment and parameters without a name. A ``?`` ends the path, also if there are no parameters,
+    and an ``&`` precedes each parameter. A parameter of the path follows there, too, with a name
+    that begins with a semicolon, as in ``&;jsessionid=1``. The path ``/`` is empty.
+
+    :return: None if it is no web URL, too long, or has over 64 parameters.
+    """
+    if len(url) > MAX_URL_CHARACTERS:
+        return None
+    try:
+        scheme, netloc, path, query, _ = urlsplit(canonicalize_url(url))
+        host = netloc.rpartition("@")[2].removesuffix(_DEFAULT_PORTS[scheme])
+    except (KeyError, ValueError):
+        return None
+    path = path.replace("&", "%26")
+    params = [f";{param}" for param in _PATH_PARAM.findall(path)]
+    params += [param for param in query.split("&") if param[:1] not in ("", "=")]
+    if not host or len(params) > _MAX_PARAMS:
+        return None
+    path = _PATH_PARAM.sub("", path)
+    shown = "".join(f"&{param}" for param in sorted(params))
+    return f"{scheme}://{host}{'' if path == '/' else path}?{shown}"
 
 
-def _without_params(path: str) -> tuple[str, list[Param]]:
-    """Return a path without its parameters, and the parameters."""
-    segments, params = [], []
-    for segment in path.split("/"):
-        name, *pieces = segment.split(";")
-        for piece in pieces:
-            key, equals, value = piece.partition("=")
-            if key and equals:
-                params.append((f";{key}", value))
-            elif piece:
-                name += f";{piece}"
-        segments.append(name)
-    return "/".join(segments), params
+def parts_of(plain: str) -> tuple[str, list[str], set[tuple[str, str]]]:
+    """Return (origin, path segments, (name, value) pairs) of a plain URL.
+
+    A path that ends with a slash has an empty last segment; the path ``/`` has no segments.
+    """
+    path, _, query = plain.partition("?")
+    scheme, _, host, *segments = path.split("/")
+    params = (param.partition("=") for param in query.split("&")[1:])
+    return f"{scheme}//{host}", segments, {(name, value) for name, _, value in params}
 
 
 # Below each folder, the first 16 names have patterns of their own; all others share one pattern.
@@ -93,53 +71,36 @@ class PathPatterns:
     def __init__(self) -> None:
         self._names: dict[str, set[str]] = {}
 
-    def of(self, parts: UrlParts) -> str:
-        """Return the pattern of a URL, such as ``/shop/*``."""
-        segments = [segment for segment in parts.segments if segment]
-        if not segments:
-            return self._with_params("/", parts)
-        *folders, last = segments
+    def of(self, plain: str) -> str:
+        """Return the pattern of a plain URL, such as ``/shop/*``."""
+        _, segments, params = parts_of(plain)
+        names = [name for name in segments if name]
         pattern = "/"
-        for folder in folders:
-            pattern += self._shown(pattern, folder, "*") + "/"
-        if _SCRIPT.search(last):
-            return self._with_params(pattern + self._shown(pattern, last, "*.script"), parts)
-        extension = _EXTENSION.search(last)
-        page = "*" + (extension[0] if extension else "")
-        return pattern + (page if folders or extension else self._shown(pattern, last, "*"))
+        for folder in names[:-1]:
+            pattern += f"{self._shown(pattern, folder)}/"
+        if names and not _SCRIPT.search(names[-1]):
+            extension = _EXTENSION.search(names[-1])
+            if extension or names[1:]:
+                return f"{pattern}*{extension[0] if extension else ''}"
+            return pattern + self._shown(pattern, names[0])
+        pattern += "".join(self._shown(pattern, script, "*.script") for script in names[-1:])
+        values = [f"{name}={self._shown(f'{pattern}?{name}', value)}" for name, value in params]
+        return f"{pattern}?{'&'.join(sorted(values))}" if values else pattern
 
     def remember(self, pattern: str) -> None:
         """Keep the names of a stored pattern, so that `of` returns it again."""
         path, _, query = pattern.partition("?")
-        folder = "/"
-        for name in path.strip("/").split("/"):
-            self._shown(folder, name, "*")
-            folder += f"{name}/"
-        for param in query.split("&"):
-            name, _, value = param.partition("=")
-            self._shown(f"{path}?{name}", value, "*")
+        self.of(f"http://site{path}?&{query}" if query else f"http://site{path}?")
 
-    def _with_params(self, pattern: str, parts: UrlParts) -> str:
-        if not parts.params:
-            return pattern
-        shown = sorted(
-            f"{name}={self._shown(f'{pattern}?{name}', value, '*')}" for name, value in parts.params
-        )
-        return f"{pattern}?{'&'.join(shown)}"
-
-    def _shown(self, folder: str, name: str, other: str) -> str:
+    def _shown(self, folder: str, name: str, other: str = "*") -> str:
         """Return a name if it has or gets a pattern of its own below a folder, else `other`."""
-        if not name or name[0] == "*":
+        if name[:1] in ("", "*"):
             return name
         if len(name) > _MAX_NAME_CHARACTERS or any(map(str.isdigit, name)):
             return other
-        names = self._names.get(folder)
-        if names is None:
-            if len(self._names) >= MAX_FOLDERS:
-                return other
-            names = self._names[folder] = set()
+        names = self._names.get(folder, set())
         if name not in names:
-            if len(names) >= MAX_NAMES:
+            if len(names) >= MAX_NAMES or (not names and len(self._names) >= MAX_FOLDERS):
                 return other
-            names.add(name)
+            self._names[folder] = names | {name}
         return name

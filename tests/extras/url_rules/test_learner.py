@@ -32,7 +32,7 @@ class Crawl:
         for url in urls:
             equal = self.rules.equal(SITE + url)
             if equal is not None and not (equal.explore or equal.untested):
-                self.rules.spared(equal)
+                equal.spare()
                 self.spared.append(url)
                 continue
             content = self.content_of(url)
@@ -58,7 +58,7 @@ def test_a_parameter_that_never_matters_is_learned_and_spares_requests():
     crawl.ask(*topics(100, 200, "3c", "4d", "5e"))
     assert len(crawl.spared) >= 150
     assert crawl.lost == set()
-    record = crawl.rules.site("example.com").rules[SID]
+    record = crawl.rules.site(SITE).rules[SID]
     assert record.total.against == 0
     assert record.total.spared == len(crawl.spared)
 
@@ -131,7 +131,7 @@ def test_a_default_value_is_learned_where_others_matter():
     assert crawl.lost == set()
     assert len(crawl.spared) >= 20
     assert all(url.endswith("?page=1") for url in crawl.spared)
-    rules = crawl.rules.site("example.com").rules
+    rules = crawl.rules.site(SITE).rules
     assert (("default", "page", "1"),) in rules
     assert (("default", "page", "2"),) not in rules
 
@@ -157,7 +157,7 @@ def test_a_mirror_is_learned_across_sites():
             equal = rules.equal(url)
             if equal is not None and not (equal.explore or equal.untested):
                 spared += 1
-                rules.spared(equal)
+                equal.spare()
             else:
                 rules.handled(url, original, original)
     assert spared >= 60
@@ -166,7 +166,7 @@ def test_a_mirror_is_learned_across_sites():
 def test_a_removed_rule_is_not_learned_again():
     crawl = Crawl(without_sid)
     for name in ("drop", "value"):
-        crawl.rules.site("example.com").rules[((name, "sid"),)] = RuleRecord("removed")
+        crawl.rules.site(SITE).rules[((name, "sid"),)] = RuleRecord("removed")
     crawl.ask(*topics(0, 100, "1a", "2b"))
     assert crawl.spared == []
 
@@ -175,7 +175,7 @@ def test_rules_are_bounded():
     crawl = Crawl(lambda url: url.partition("?")[0])
     for number in range(3 * MAX_RULES):
         crawl.ask(*(f"/p/{n}?x{number}={v}" for n in range(3) for v in "ab"))
-    assert len(crawl.rules.site("example.com").rules) <= MAX_RULES
+    assert len(crawl.rules.site(SITE).rules) <= MAX_RULES
 
 
 @pytest.mark.parametrize(

@@ -10,42 +10,36 @@ from scrapy_simhash.extras.url_rules.url_parts import (
     MAX_NAMES,
     MAX_URL_CHARACTERS,
     PathPatterns,
-    url_parts,
+    plain_url,
 )
 
 SITE = "http://example.com"
 
 
-def parts_of(url):
-    parts = url_parts(url if "://" in url else SITE + url)
-    assert parts is not None
-    return parts
-
-
-def shown_as(parts):
-    of_path = "".join(f"{name}={value}" for name, value in parts.params if name[0] == ";")
-    query = "&".join(
-        f"{name}={value}" if value else name for name, value in parts.params if name[0] != ";"
-    )
-    return f"{parts.origin}/{'/'.join(parts.segments)}{of_path}" + (f"?{query}" if query else "")
+def plain(url):
+    found = plain_url(url if "://" in url else SITE + url)
+    assert found is not None
+    return found
 
 
 @pytest.mark.parametrize(
     ("url", "shown"),
     [
-        ("/a?b=1&a=2", "/a?a=2&b=1"),
-        ("", "/"),
-        ("/?", "/"),
-        ("/a;jsessionid=1F/b?x", "/a/b;jsessionid=1F?x"),
-        ("/a;b", "/a;b"),
-        ("/a#part", "/a"),
-        ("HTTP://user:secret@Example.com:80/A", f"{SITE}/A"),
-        ("https://example.com:8443/", "https://example.com:8443/"),
-        ("http://[::1]:8000/", "http://[::1]:8000/"),
+        ("/a?b=1&a=2", "/a?&a=2&b=1"),
+        ("", "?"),
+        ("/?", "?"),
+        ("//", "//?"),
+        ("/a;jsessionid=1F/b?x", "/a/b?&;jsessionid=1F&x="),
+        ("/a;x=1&2/b&c?d=/e?&=f", "/a/b%26c?&;x=1%262&d=%2Fe%3F"),
+        ("/a;b", "/a;b?"),
+        ("/a#part", "/a?"),
+        ("HTTP://user:secret@Example.com:80/A", f"{SITE}/A?"),
+        ("https://example.com:8443/", "https://example.com:8443?"),
+        ("http://[::1]:8000/", "http://[::1]:8000?"),
     ],
 )
-def test_parts_keep_what_rules_can_rewrite(url, shown):
-    assert shown_as(parts_of(url)) == (shown if "://" in shown else SITE + shown)
+def test_the_plain_form_keeps_what_rules_can_rewrite(url, shown):
+    assert plain(url) == (shown if "://" in shown else SITE + shown)
 
 
 @pytest.mark.parametrize(
@@ -56,8 +50,8 @@ def test_parts_keep_what_rules_can_rewrite(url, shown):
         SITE + "/?" + "&".join(f"p{n}" for n in range(100)),
     ],
 )
-def test_other_urls_have_no_parts(url):
-    assert url_parts(url) is None
+def test_other_urls_have_no_plain_form(url):
+    assert plain_url(url) is None
 
 
 @pytest.mark.parametrize(
@@ -99,10 +93,10 @@ def test_other_urls_have_no_parts(url):
 )
 def test_rules_between_two_urls_make_them_equal(copy, original, rule):
     for one, other in ((copy, original), (original, copy)):
-        found = rules_between(parts_of(one), parts_of(other))
+        found = rules_between(plain(one), plain(other))
         assert any(rule in describe(known) for known in found)
         for known in found:
-            assert rewrite(known, parts_of(one)) == rewrite(known, parts_of(other))
+            assert rewrite(known, plain(one)) == rewrite(known, plain(other))
 
 
 @pytest.mark.parametrize(
@@ -115,7 +109,7 @@ def test_rules_between_two_urls_make_them_equal(copy, original, rule):
     ],
 )
 def test_urls_that_differ_too_much_have_no_rule_between_them(copy, original):
-    assert rules_between(parts_of(copy), parts_of(original)) == []
+    assert rules_between(plain(copy), plain(original)) == []
 
 
 NAMES = (20 * "1a", "", *"a b print index.html X a-print.html 1 2 a-1 1-a".split())
@@ -130,20 +124,20 @@ URLS = st.builds(
 @given(URLS, URLS, URLS)
 @example("http://a.com//?", "http://a.com/?", "http://a.com/")
 def test_rewriting_twice_changes_nothing_more(one, other, third):
-    parts = url_parts(one)
-    for rule in rules_between(parts, url_parts(other)):
-        assert rewrite(rule, parts) == rewrite(rule, url_parts(other))
+    found = plain_url(one)
+    for rule in rules_between(found, plain_url(other)):
+        assert rewrite(rule, found) == rewrite(rule, plain_url(other))
         if rule[0][0] != "suffix":  # a suffix is removed once
-            rewritten = rewrite(rule, url_parts(third))
+            rewritten = rewrite(rule, plain_url(third))
             assert rewrite(rule, rewritten) == rewritten
 
 
 @given(st.text())
 def test_no_text_is_too_strange_for_a_url(text):
     for url in (text, f"http://example.com/{text}"):
-        parts = url_parts(url)
-        if parts is not None:
-            assert PathPatterns().of(parts).startswith("/")
+        found = plain_url(url)
+        if found is not None:
+            assert PathPatterns().of(found).startswith("/")
             describe(((("drop", text)),))
 
 
@@ -160,15 +154,15 @@ def test_no_text_is_too_strange_for_a_url(text):
     ],
 )
 def test_pattern_of_a_url(url, pattern):
-    assert PathPatterns().of(parts_of(url)) == pattern
+    assert PathPatterns().of(plain(url)) == pattern
 
 
 def test_the_first_names_of_a_folder_keep_patterns_of_their_own():
     patterns = PathPatterns()
     names = [chr(ord("a") + number) for number in range(MAX_NAMES + 3)]
-    found = [patterns.of(parts_of(f"/{name}/x")) for name in names]
+    found = [patterns.of(plain(f"/{name}/x")) for name in names]
     assert found == [*(f"/{name}/*" for name in names[:MAX_NAMES]), *3 * ["/*/*"]]
     again = PathPatterns()
     for pattern in reversed(found):
         again.remember(pattern)
-    assert [again.of(parts_of(f"/{name}/x")) for name in names] == found
+    assert [again.of(plain(f"/{name}/x")) for name in names] == found
