@@ -4,8 +4,9 @@ Servers send JSON, scripts, feeds and plain texts as ``text/html``, and people w
 ``<video>`` and ``List<String>`` in plain texts. The rules, which never parse a document:
 
 - A body is HTML if it has a doctype of HTML, or if its root element is one of HTML, as are most of
-  its elements. XML has another root. A body that begins with text is HTML if half its lines have
-  markup outside quotes, and if it is neither JSON nor a script nor a table.
+  its elements. XML has another root. A body that begins with text is HTML if a page follows, up to
+  its end, or if half its lines have markup outside quotes, and it is neither JSON nor a script nor
+  a table.
 - A text is markup if one of its elements is closed, or if it begins with an element that needs no
   end tag or that has attributes. Elements that hide what they contain count only at the
   beginning: a text about ``<script>`` and ``</script>`` would vanish between the two.
@@ -30,6 +31,8 @@ _SPACE = re.compile("[\\s\ufeff\u200b]*")
 # Elements of HTML that `lxml.html.defs` lacks. Not `data`, which is the root of much XML.
 _MORE_TAGS = "bdi dialog frame main nobr noframes picture rb rtc search slot template xmp".split()
 _PAGE_TAGS = frozenset(("html", "head", "body", "frameset"))
+_PAGE_START = re.compile(r"^<(?:!doctype\s+)?html\b", re.IGNORECASE | re.MULTILINE)
+_PAGE_END = re.compile(r"</html\s*>\s*\Z", re.IGNORECASE)
 # Elements whose end tag may be omitted, or that have none.
 _OMITTED_ENDS = frozenset(
     "area base br col dd dt embed hr img input li link meta option p source tbody td tfoot th thead"
@@ -105,7 +108,9 @@ def kind_of(text: str) -> Kind:
     root = _TAG.match(start)
     if _SOURCE.match(text):
         return "other"
-    if doctype.endswith("html") or doctype.startswith("netscape-bookmark") or not start:
+    # A program may write notices before a page.
+    is_after = root is None and _PAGE_END.search(text, len(text) - 50) and _PAGE_START.search(text)
+    if is_after or doctype.endswith("html") or doctype.startswith("netscape-bookmark") or not start:
         return "html"
     if root is not None and root[2].lower().rpartition(":")[2] in _PAGE_TAGS:
         return "other" if _SHOWN_BY_BROWSER.match(start) else "html"

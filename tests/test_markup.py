@@ -32,6 +32,9 @@ HTML = {
     "text first": f"{PROSE}<b>Beware</b> of the <i>dog</i>.",
     "text and breaks": f"{PROSE}<br>{PROSE}<br/>{PROSE}",
     "notice first": f"Warning: include(x) failed in /a on line 3\n<!DOCTYPE html><p>{PROSE}</p>",
+    "notices first": f"Warning: x\n\nNotice: y\nNotice: z\n<html><p>{PROSE}\n</html>",
+    "output of a program first": f"{{'a': 1}}\n<!DOCTYPE HTML><p>{PROSE}\n</html>",
+    "comment of a script first": f"// built at noon\n<html><p>{PROSE}</p></html>\n",
     "quotation first": f'"It leaks", said <b>he</b>. {PROSE}"No"',
     "footnote first": '[1] See <a href="x">there</a> (p. 3)',
     "template first": f"{{{{ title }}}} <div>{PROSE}</div>",
@@ -111,6 +114,7 @@ WITH_MARKUP = {
     "stream of events": f'event: x\ndata: {{"a": "{MARKED}"}}\n\nevent: y\ndata: 1',
     "guarded call": f'if (cb) {{ cb({{"a": "{MARKED}"}}); }}',
     "pieces of JSON": f'9\n[["a","{MARKED}"]]\n8\n[["b","{MARKED}"]]',
+    "page in a block of YAML": f"title: x\ntext: y\nhtml: |\n  <html>{MARKED}\n  </html>",
     "program": f"def show():\n    return '{MARKED}'\n",
 }
 

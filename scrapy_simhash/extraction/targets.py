@@ -144,8 +144,7 @@ def _entries(linked: Sequence[Line], words: int) -> list[Line]:
     enough = min(max(words // _WORDS_PER_ENTRY, _MIN_INTRODUCED), _MIN_ENTRIES)
     by_text: dict[str, dict[tuple[str, ...], Line]] = {}
     for line in linked:
-        if line.is_links or not line.link_characters:
-            by_text.setdefault(line.text, {})[line.targets] = line
+        by_text.setdefault(line.text, {})[line.targets] = line
     return [
         line
         for of_text in by_text.values()

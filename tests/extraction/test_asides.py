@@ -122,6 +122,28 @@ class TestTexts:
         page = f"<h1>Ferries</h1><p>Who knows?</p><ol class=comments>{self.COMMENT * 9}</ol>"
         assert LONG.strip() in extract(page, extractor).text
 
+    @pytest.mark.parametrize(
+        "page",
+        [
+            "<main><h1>A to Z</h1><p>All boats.</p><section><nav>{}</nav></section></main>",
+            "<main><h1>A to Z</h1><p>All boats.</p><div role=navigation>{}</div></main>",
+            "<div><h1>A to Z</h1><p>All boats.</p><nav>{}</nav></div>",
+            "<div><h1>A to Z</h1><p>All boats.</p><ul role=menu>{}</ul></div>",
+        ],
+    )
+    def test_navigation_beside_the_heading_is_the_text_of_a_page_without_another(
+        self, extractor, page
+    ):
+        links = "".join(f"<li><a href=/boat/{n}>Boat {n}</a></li>" for n in range(40))
+        menu = "<nav><a href=/>Front page</a></nav>"
+        extraction = extract(menu + page.format(links), extractor)
+        assert "Boat 39" in extraction.text
+        assert "39" in extraction.targets
+        assert "Front page" not in extraction.text
+        article = f"<p>{'</p><p>'.join(PARAGRAPHS)}</p>"
+        longer = extract(page.format(links).replace("<p>", article), "segments")
+        assert "Boat 39" not in longer.text
+
     def test_a_related_list_in_the_article_changes_no_text(self, extractor):
         entry = f"<li><a href=x>Boats</a><p>{LONG}</p></li>"
         middle = f"<div class=related-posts><h3>More</h3><ul>{entry * 5}</ul></div>"

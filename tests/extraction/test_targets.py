@@ -162,7 +162,11 @@ def test_a_list_outside_the_element_with_the_heading_counts():
 
 def test_links_with_one_text_lead_to_the_entries_of_a_list():
     intro = f"<main><h1>Results</h1><p>{'</p><p>'.join(PARAGRAPHS * 2)}</p></main>"
-    for form in ("<li><a href='{url}'>More</a>", "<div><a href='{url}'><img></a></div>"):
+    for form in (
+        "<li><a href='{url}'>More</a>",
+        "<div><a href='{url}'><img></a></div>",
+        "<p>Click to see <a href='{url}'>it</a></p>",
+    ):
         for count, found in ((9, 0), (10, 11)):
             page = f"{intro}<ul>{cases(100, count, form)}</ul>"
             assert len(extract(page).targets) == found
