@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone
 from math import inf
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import unquote
 
 from scrapy_simhash.commands._settings import (
@@ -22,9 +22,70 @@ from scrapy_simhash.errors import SimhashError
 from scrapy_simhash.index.manifest import FILE_NAME
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
 
     from scrapy_simhash.maintenance.sources import Location
+
+
+class Argument(NamedTuple):
+    """An argument of a subcommand: see `argument`."""
+
+    names: tuple[str, ...]
+    options: dict[str, Any]
+    group: str = ""
+    instead: str = ""
+
+
+def argument(*names: str, group: str = "", instead: str = "", **options: Any) -> Argument:
+    """Return an argument, with names and options as `argparse.ArgumentParser.add_argument` takes
+    them.
+
+    :param group: title of the group in which ``--help`` lists it.
+    :param instead: only one of the arguments with the same value may be given.
+    """
+    return Argument(names, options, group, instead)
+
+
+def number_argument(
+    option: str, meaning: str, low: int, high: float = inf, *, default: int | None = None
+) -> Argument:
+    """Return an option whose value is a whole number from `low` to `high`.
+
+    :param meaning: text of ``--help``. If there is a default, it is appended.
+    """
+
+    def number(text: str) -> int:  # argparse shows this name: "invalid number value"
+        value = int(text)
+        if not low <= value <= high:
+            allowed = f"{low} or more" if high == inf else f"from {low} to {high}"
+            raise argparse.ArgumentTypeError(f"{text}: must be {allowed}")
+        return value
+
+    shown_default = "" if default is None else " (default: %(default)s)"
+    shown = f"{meaning}{shown_default}"
+    return argument(option, metavar="N", type=number, default=default, help=shown)
+
+
+_SETTING = argument(
+    "-s",
+    dest="set",
+    metavar="NAME=VALUE",
+    action="append",
+    default=[],
+    help="set a setting for this run; may be repeated",
+)
+_INDEX = (
+    argument(
+        "--index",
+        metavar="LOCATION",
+        help="the index: a directory, or redis://host:6379/0#name (default: the only index "
+        "of pages in SIMHASH_DIR, or with SIMHASH_INDEX = 'redis' that in Redis; outside a "
+        "project, SIMHASH_DIR is .scrapy/simhash of the working directory)",
+        instead="index",
+    ),
+    argument("--spider", metavar="NAME", help="the index of this spider's pages", instead="index"),
+)
+_JSON = argument("--json", action="store_true", help="show the result as JSON")
 
 
 @dataclass(frozen=True)
@@ -35,7 +96,7 @@ class Command:
     :param description: text of ``--help``; ``{program}`` stands for the name of the program.
     :param run: takes the parsed options and returns the exit code (None for 0), or raises
         SimhashError, OSError or WrongUsage. None if there are `commands`.
-    :param add_arguments: adds the arguments to a parser that has those of `index` and `json`.
+    :param arguments: those beside `index`, `settings` and `json`.
     :param index: add the options that name an index, see `index_location`.
     :param settings: options that set a setting, see `add_settings`.
     :param json: add ``--json``.
@@ -46,7 +107,7 @@ class Command:
     summary: str
     description: str
     run: Callable[[argparse.Namespace], int | None] | None
-    add_arguments: Callable[[argparse.ArgumentParser], object] = lambda _: None
+    arguments: tuple[Argument, ...] = ()
     index: bool = False
     json: bool = True
     settings: tuple[str, ...] = ()
@@ -62,32 +123,23 @@ class Command:
         program = parser.prog.rpartition(" ")[0]
         parser.description = self.description.replace("{program}", program)
         parser.set_defaults(run=self.run, error=parser.error)
-        parser.add_argument(
-            "-s",
-            dest="set",
-            metavar="NAME=VALUE",
-            action="append",
-            default=[],
-            help="set a setting for this run; may be repeated",
-        )
-        if self.index:
-            group = parser.add_mutually_exclusive_group()
-            group.add_argument(
-                "--index",
-                metavar="LOCATION",
-                help="the index: a directory, or redis://host:6379/0#name (default: the only index "
-                "of pages in SIMHASH_DIR, or with SIMHASH_INDEX = 'redis' that in Redis; outside a "
-                "project, SIMHASH_DIR is .scrapy/simhash of the working directory)",
-            )
-            group.add_argument("--spider", metavar="NAME", help="the index of this spider's pages")
+        _add_arguments(parser, (_SETTING, *(_INDEX if self.index else ())))
         add_settings(parser, (*self.settings, *(REDIS_OPTIONS if self.index else ())))
-        if self.json:
-            parser.add_argument("--json", action="store_true", help="show the result as JSON")
-        self.add_arguments(parser)
+        _add_arguments(parser, (*([_JSON] if self.json else ()), *self.arguments))
         if self.commands:
             commands = parser.add_subparsers(metavar="COMMAND", title="commands", required=True)
             for command in self.commands:
                 command.add_parser(commands)
+
+
+def _add_arguments(parser: argparse.ArgumentParser, arguments: Iterable[Argument]) -> None:
+    groups: dict[str, argparse._ActionsContainer] = {"": parser}
+    for names, options, group, instead in arguments:
+        if group not in groups:
+            groups[group] = parser.add_argument_group(group)
+        if instead and instead not in groups:
+            groups[instead] = groups[group].add_mutually_exclusive_group()
+        groups[instead or group].add_argument(*names, **options)
 
 
 _MAX_LISTED = 10
@@ -96,33 +148,6 @@ _AGE_UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days", "w": "w
 
 class WrongUsage(Exception):
     """The options are wrong in a way that argparse does not find. The exit code is 2."""
-
-
-def add_number(
-    parser: argparse._ActionsContainer,
-    option: str,
-    meaning: str,
-    low: int,
-    high: float = inf,
-    *,
-    default: int | None = None,
-) -> None:
-    """Add an option whose value is a whole number from `low` to `high`.
-
-    :param meaning: text of ``--help``. If there is a default, it is appended.
-    """
-
-    def number(text: str) -> int:  # argparse shows this name: "invalid number value"
-        value = int(text)
-        if not low <= value <= high:
-            allowed = f"{low} or more" if high == inf else f"from {low} to {high}"
-            raise argparse.ArgumentTypeError(f"{text}: must be {allowed}")
-        return value
-
-    shown_default = "" if default is None else " (default: %(default)s)"
-    parser.add_argument(
-        option, metavar="N", type=number, default=default, help=f"{meaning}{shown_default}"
-    )
 
 
 def index_location(options: argparse.Namespace) -> Location:
@@ -165,26 +190,22 @@ def location_of(text: str, options: argparse.Namespace) -> Location:
 def _found_index(options: argparse.Namespace) -> Path:
     """Return the directory of the only index of pages in SIMHASH_DIR, or of that of a spider."""
     base = settings_reader(options.settings).path("SIMHASH_DIR")
-    matching, missing = page_indexes(base), "no index found"
+    found, missing = all_indexes(base), "no index found"
+    matching = [path for path in found if "items" not in path.relative_to(base).parts[0]]
     if options.spider is not None:
         # A spider that compares only items has no index of pages.
-        own = [path for path in all_indexes(base) if unquote(path.name) == options.spider]
+        own = [path for path in found if unquote(path.name) == options.spider]
         matching = [path for path in own if path.parent.name == "spiders"] or own
         missing = f"the spider {options.spider} has no index"
     if len(matching) == 1:
         return matching[0]
     if matching:
         raise SimhashError(f"{base} holds several indexes: choose one with {_listed(matching)}")
-    existing = _listed(all_indexes(base))
+    existing = _listed(found)
     raise SimhashError(
         f"{base}: {missing}; "
         + (f"choose one with {existing}" if existing else "name a directory with --index")
     )
-
-
-def page_indexes(base: Path) -> list[Path]:
-    """Return the directories of the indexes of pages in a SIMHASH_DIR, sorted."""
-    return [path for path in all_indexes(base) if "items" not in path.relative_to(base).parts[0]]
 
 
 def all_indexes(base: Path) -> list[Path]:

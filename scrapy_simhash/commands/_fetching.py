@@ -13,6 +13,8 @@ from scrapy.http import HtmlResponse, TextResponse
 from scrapy.spidermiddlewares.httperror import HttpError
 
 from scrapy_simhash.commands._settings import project_settings
+from scrapy_simhash.documents.lines import Unreadable
+from scrapy_simhash.documents.reader import Skipped
 from scrapy_simhash.errors import SimhashError
 
 if TYPE_CHECKING:
@@ -22,10 +24,7 @@ if TYPE_CHECKING:
     from scrapy.settings import Settings
     from twisted.python.failure import Failure
 
-    from scrapy_simhash.documents.reader import Document, DocumentReader, Skipped
-
-    # A downloaded page, with its text as Scrapy decoded it, and its URL after redirects.
-    FetchedPage = tuple[Document | Skipped, str]
+    from scrapy_simhash.documents.reader import Document, DocumentReader
 
 # A command only downloads pages, so these parts of a crawl are off: writing files, judging pages,
 # opening ports.
@@ -45,7 +44,7 @@ class _FetchSpider(Spider):
     urls: Sequence[str]
     reader: DocumentReader
     # By position, because a URL may be given twice.
-    pages: dict[int, FetchedPage]
+    pages: dict[int, Document]
     problems: dict[int, str]
 
     async def start(self) -> AsyncIterator[Any]:
@@ -59,17 +58,20 @@ class _FetchSpider(Spider):
             )
 
     def keep_page(self, response: Response, position: int) -> None:
+        name = self.urls[position]
         if isinstance(response, TextResponse):
             # A crawl judges only the responses that are an HtmlResponse.
             is_html = isinstance(response, HtmlResponse)
-            name = self.urls[position]
-            page = self.reader.page(name, response.body, response.text, html=is_html)
-            self.pages[position] = (page, response.url)
+            try:
+                page = self.reader.page(name, response.body, response.text, html=is_html)
+                self.pages[position] = page._replace(url=response.url)
+            except Unreadable as error:
+                self.problems[position] = str(Skipped(name, error.reason, error.detail))
             return
         header = response.headers.get("Content-Type")
         content_type = "no Content-Type" if header is None else header.decode("latin-1")
         self.problems[position] = (
-            f"not text ({content_type}): save its text to a file, and name that file"
+            f"{name} is not text ({content_type}): save its text to a file, and name that file"
         )
 
     def keep_problem(self, failure: Failure, *, position: int) -> None:
@@ -80,12 +82,12 @@ class _FetchSpider(Spider):
             problem = "the site's robots.txt forbids it (setting ROBOTSTXT_OBEY)"
         else:
             problem = f"{type(error).__name__}: {error}".rstrip(": ")
-        self.problems[position] = problem
+        self.problems[position] = f"{self.urls[position]} cannot be fetched: {problem}"
 
 
 def fetch_all(
     urls: Sequence[str], settings: Settings | None, reader: DocumentReader
-) -> list[FetchedPage]:
+) -> list[Document]:
     """Download the pages at URLs in one crawl, and return them in the order of the URLs.
 
     Call this once in a process, because a reactor cannot be restarted. If the reader limits the
@@ -99,7 +101,7 @@ def fetch_all(
     settings.setdict(_OVERRIDDEN, priority="cmdline")
     if reader.max_bytes:
         settings.set("DOWNLOAD_MAXSIZE", reader.max_bytes, priority="cmdline")
-    pages: dict[int, FetchedPage] = {}
+    pages: dict[int, Document] = {}
     problems: dict[int, str] = {}
     # CrawlerProcess works with every reactor; AsyncCrawlerProcess works without one.
     has_reactor = settings.getbool("TWISTED_REACTOR_ENABLED")
@@ -115,8 +117,9 @@ def fetch_all(
         raise
     for position, url in enumerate(urls):
         if position not in pages:
-            problem = problems.get(
-                position, "no response arrived; `scrapy simhash … --loglevel DEBUG` shows more"
+            no_response = (
+                f"{url} cannot be fetched: no response arrived; `scrapy simhash … --loglevel DEBUG`"
+                " shows more"
             )
-            raise SimhashError(f"{url} cannot be fetched: {problem}")
+            raise SimhashError(problems.get(position, no_response))
     return [pages[position] for position in range(len(urls))]

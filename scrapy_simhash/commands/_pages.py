@@ -10,6 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from scrapy_simhash.commands._command import argument
 from scrapy_simhash.commands._output import note
 from scrapy_simhash.commands._settings import settings_reader
 from scrapy_simhash.documents.reader import Document, DocumentReader, Skipped
@@ -18,7 +19,6 @@ from scrapy_simhash.errors import SimhashError
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from scrapy_simhash.commands._fetching import FetchedPage
     from scrapy_simhash.detector import Detector, PageFingerprint
 
 STANDARD_INPUT = "standard input"
@@ -40,23 +40,24 @@ def fingerprint_of(page: Document, detector: Detector) -> PageFingerprint:
     return replace(found, evidence=evidence_of(page.url or "", found))
 
 
-def add_field_options(parser: argparse.ArgumentParser) -> None:
-    """Add the options for reading JSON."""
-    parser.add_argument(
+FIELD_ARGUMENTS = (
+    argument(
         "--text-field",
         metavar="NAME",
         default="text",
         help="JSON field with the text or HTML (default: %(default)s)",
-    )
-    parser.add_argument(
+    ),
+    argument(
         "--name-field",
         metavar="NAME",
         help="JSON field with the name of the document (default: url, else id, else FILE:LINE)",
-    )
+    ),
+)
+"""The options for reading JSON."""
 
 
 def make_reader(options: argparse.Namespace) -> DocumentReader:
-    """Return a reader with SIMHASH_MAX_BYTES, and the options of `add_field_options`, if any."""
+    """Return a reader with SIMHASH_MAX_BYTES, and those of `FIELD_ARGUMENTS`, if any."""
     fields = {name: getattr(options, name, None) for name in ("text_field", "name_field")}
     return DocumentReader(
         **{name: value for name, value in fields.items() if value is not None},
@@ -98,14 +99,9 @@ class Skips:
         self.counts[skipped.reason] += 1
         count = self.counts.total()
         if count <= _MAX_SHOWN_SKIPS:
-            note(f"skipped {_described(skipped)}")
+            note(f"skipped {skipped}")
         elif count == _MAX_SHOWN_SKIPS + 1:
             note(f"skipped more documents; only the first {_MAX_SHOWN_SKIPS} are listed")
-
-
-def _described(skipped: Skipped) -> str:
-    detail = f" ({skipped.detail})" if skipped.detail else ""
-    return f"{skipped.place}: {skipped.reason}{detail}"
 
 
 def load_page(place: str, options: argparse.Namespace) -> Document:
@@ -128,46 +124,40 @@ def load_pages(places: Sequence[str], options: argparse.Namespace) -> list[Docum
     # Files are read before the crawl, so that a missing file is reported at once.
     local = {name: _read_local(name, reader) for name in dict.fromkeys(places) if not is_url(name)}
     urls = [place for place in places if is_url(place)]
-    pages: Iterator[FetchedPage] = iter(())
+    pages: Iterator[Document] = iter(())
     if urls:
         from scrapy_simhash.commands._fetching import fetch_all
 
         pages = iter(fetch_all(urls, options.settings, reader))
-    found = []
-    for place in places:
-        page, url = (local[place], None) if place in local else next(pages)
-        name = STANDARD_INPUT if place == "-" else place
-        found.append(_only_document(place, iter([page]))._replace(name=name, url=url))
-    return found
+    return [local[place] if place in local else next(pages) for place in places]
 
 
 def _read_local(place: str, reader: DocumentReader) -> Document:
+    name, path = place, Path(place)
     if place == "-":
         if sys.stdin is None:
             raise SimhashError("standard input is closed: name a file")
-        return _only_document(STANDARD_INPUT, reader.stream(STANDARD_INPUT, sys.stdin.buffer))
-    _check_name(place)
-    path = Path(place)
-    if path.is_dir():
-        raise SimhashError(f"{place} is a folder: name one file in it")
-    if not path.exists():
-        raise SimhashError(
-            f"{place}: no such file; the URL of a page begins with http:// or https://"
-        )
-    return _only_document(place, reader.file(path))
-
-
-def _only_document(name: str, documents: Iterator[Document | Skipped]) -> Document:
+        name = STANDARD_INPUT
+        documents = reader.stream(name, sys.stdin.buffer)
+    else:
+        _check_name(place)
+        if path.is_dir():
+            raise SimhashError(f"{place} is a folder: name one file in it")
+        if not path.exists():
+            raise SimhashError(
+                f"{place}: no such file; the URL of a page begins with http:// or https://"
+            )
+        documents = reader.file(path)
     document = next(documents, None)
     if document is None:
         raise SimhashError(f"{name}: no text in it")
     if isinstance(document, Skipped):
-        raise SimhashError(_described(document))
+        raise SimhashError(str(document))
     if next(documents, None) is not None:
         raise SimhashError(
             f"{name} holds more than one document: put one of them in a file of its own"
         )
-    return document
+    return document._replace(name=name)
 
 
 def encoding(text: str) -> str:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from scrapy_simhash.commands._command import Command, add_number
+from scrapy_simhash.commands._command import Command, argument, number_argument
 from scrapy_simhash.commands._output import progress, show, show_json, show_result
-from scrapy_simhash.commands._pages import add_field_options, existing_paths, make_reader
+from scrapy_simhash.commands._pages import FIELD_ARGUMENTS, existing_paths, make_reader
 from scrapy_simhash.commands._settings import COPY_OPTIONS, FINGERPRINT_OPTIONS, scheme_settings
 from scrapy_simhash.errors import SimhashError
 
@@ -30,10 +30,11 @@ below 0.5 are wrong. The chosen values have the highest F1 of recall and precisi
 _SHOWN_PER_CENT = (40, 50, 60, 70, 80, 90)
 
 
-def _add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("files", nargs="+", metavar="FILE", help="files or folders of pages")
-    add_number(parser, "--sample", "number of pages in the random sample", 2, 20_000, default=2000)
-    add_field_options(parser)
+_ARGUMENTS = (
+    argument("files", nargs="+", metavar="FILE", help="files or folders of pages"),
+    number_argument("--sample", "number of pages in the random sample", 2, 20_000, default=2000),
+    *FIELD_ARGUMENTS,
+)
 
 
 def _run(options: argparse.Namespace) -> None:
@@ -104,6 +105,6 @@ COMMAND = Command(
     "measure which settings fit your own pages",
     _DESCRIPTION,
     _run,
-    _add_arguments,
+    _ARGUMENTS,
     settings=(*FINGERPRINT_OPTIONS, *COPY_OPTIONS, "max-bytes"),
 )

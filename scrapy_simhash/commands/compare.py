@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from scrapy_simhash.commands._command import Command
+from scrapy_simhash.commands._command import Command, argument
 from scrapy_simhash.commands._output import show_result, shown_fingerprint
 from scrapy_simhash.commands._pages import PAGE_METAVAR, fingerprint_of, load_pages
 from scrapy_simhash.commands._settings import COPY_OPTIONS, FINGERPRINT_OPTIONS, scheme_settings
@@ -27,9 +27,10 @@ share for runs of 3 tokens.
 """
 
 
-def _add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("a", metavar="A", help=f"a page: {PAGE_METAVAR}")
-    parser.add_argument("b", metavar="B", help="another page")
+_ARGUMENTS = (
+    argument("a", metavar="A", help=f"a page: {PAGE_METAVAR}"),
+    argument("b", metavar="B", help="another page"),
+)
 
 
 def _run(options: argparse.Namespace) -> None:
@@ -90,6 +91,6 @@ COMMAND = Command(
     "tell whether two pages are near-duplicates",
     _DESCRIPTION,
     _run,
-    _add_arguments,
+    _ARGUMENTS,
     settings=(*FINGERPRINT_OPTIONS, *COPY_OPTIONS, "max-bytes"),
 )

@@ -12,7 +12,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, get_args
 
-from scrapy_simhash.commands._command import Command, WrongUsage, add_number
+from scrapy_simhash.commands._command import Command, WrongUsage, argument, number_argument
 from scrapy_simhash.commands._output import note, progress, show_result
 from scrapy_simhash.commands._pages import encoding
 from scrapy_simhash.commands._settings import (
@@ -68,77 +68,80 @@ _ADVICE = {
 _MAX_NAME_BYTES = 255
 
 
-def _add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
+_output = partial(argument, group="output")
+_reading = partial(argument, group="reading files")
+_ARGUMENTS = (
+    argument(
         "files",
         nargs="+",
         metavar="FILE",
         help="a file, a folder of HTML, or - for standard input (JSON lines, unless --format "
         "names another format)",
-    )
-    output = parser.add_argument_group("output")
-    output.add_argument(
+    ),
+    _output(
         "-o",
         "--output",
         metavar="OUT",
         help="file for the records that are kept, in the format of the input (a folder for "
         "folders), compressed if the name ends in .gz; - for standard output",
-    )
-    output.add_argument(
-        "--verdicts", metavar="FILE", help="file for the verdicts, a line of JSON for each record"
-    )
-    output.add_argument("--overwrite", action="store_true", help="replace an existing output")
-    reading = parser.add_argument_group("reading files")
-    reading.add_argument(
+    ),
+    _output(
+        "--verdicts",
+        metavar="FILE",
+        help="file for the verdicts, a line of JSON for each record",
+    ),
+    _output("--overwrite", action="store_true", help="replace an existing output"),
+    _reading(
         "--format",
         choices=get_args(Format),
         help="format of all files (default: by their names)",
-    )
-    content = reading.add_mutually_exclusive_group()
-    content.add_argument(
+    ),
+    _reading(
         "--text-field",
         metavar="NAME",
         action="append",
         help="field with the text; may be repeated to join several (default: SIMHASH_ITEM_FIELDS, "
         f"else the first of {', '.join(TEXT_FIELDS)}). A field in an object has a dot in its name: "
         "content.rendered",
-    )
-    content.add_argument(
+        instead="content",
+    ),
+    _reading(
         "--html-field",
         metavar="NAME",
         help="field with an HTML page, whose main text is compared (default: the first of "
         f"{', '.join(HTML_FIELDS)}, or a text field that begins as a page)",
-    )
-    reading.add_argument(
+        instead="content",
+    ),
+    _reading(
         "--key-field",
         metavar="NAME",
         help="field with the key of a record (default: url, id, or FILE#NUMBER); # for FILE#NUMBER",
-    )
-    reading.add_argument(
+    ),
+    _reading(
         "--name-field",
         metavar="NAME",
         help="field with the name of a record, which must agree in copies (default: title, name or "
         "headline); # for none",
-    )
-    reading.add_argument(
+    ),
+    _reading(
         "--encoding",
         type=encoding,
         default="utf-8",
         help="encoding of JSON and CSV (default: %(default)s; UTF-16 is recognized)",
-    )
-    reading.add_argument(
+    ),
+    _reading(
         "--delimiter",
         metavar="C",
         help="character between the fields of CSV; tab for a tab (default: the one of comma, tab, "
         "semicolon and | that cuts the first lines into equal rows)",
-    )
-    parser.add_argument(
+    ),
+    argument(
         "--index",
         metavar="DIR",
         help="an index to use and to fill; created if it is missing (default: a temporary one). "
         "With --incremental, records that it had before this run count as seen",
-    )
-    parser.add_argument(
+    ),
+    argument(
         "--against",
         metavar="KNOWN",
         action="append",
@@ -146,15 +149,16 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
         help="records with a copy in KNOWN are duplicates, too. KNOWN is an index, or a file or "
         "folder of records; the option may be repeated for files and folders. Nothing is written "
         "to KNOWN",
-    )
-    meaning = (
+    ),
+    number_argument(
+        "--workers",
         "processes that read and fingerprint records; 1 to do all in this one (default: one for "
-        "each processor, or 1 for small files)"
-    )
-    add_number(parser, "--workers", meaning, 1, 256)
-    parser.add_argument(
-        "--restart", action="store_true", help="discard an interrupted run, and begin again"
-    )
+        "each processor, or 1 for small files)",
+        1,
+        256,
+    ),
+    argument("--restart", action="store_true", help="discard an interrupted run, and begin again"),
+)
 
 
 def _run(options: argparse.Namespace) -> int:
@@ -286,7 +290,7 @@ COMMAND = Command(
     "leave near-duplicates out of files, or tag them",
     _DESCRIPTION,
     _run,
-    _add_arguments,
+    _ARGUMENTS,
     settings=(
         *("action", "incremental", *FINGERPRINT_OPTIONS, *COPY_OPTIONS),
         *("distinct-by", "max-bytes"),

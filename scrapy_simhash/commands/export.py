@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from scrapy_simhash.commands._command import (
     Command,
     WrongUsage,
+    argument,
     index_location,
     location_of,
     point_in_time,
@@ -53,26 +54,28 @@ site, but not this page.
 _TIMES = ("at", "first_seen", "last_seen")
 
 
-def _add_export_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
+_EXPORT_ARGUMENTS = (
+    argument(
         "file",
         metavar="FILE",
         help="a file, compressed if its name ends in .gz; - is standard output",
-    )
-    instead = parser.add_mutually_exclusive_group()
-    instead.add_argument(
+    ),
+    argument(
         "--near-duplicates",
         action="store_true",
         help="write the near-duplicate log instead of the entries",
-    )
-    instead.add_argument(
+        instead="instead",
+    ),
+    argument(
         "--changes-since",
         metavar="WHEN",
         type=point_in_time,
         help="write new, changed and gone pages instead: an age such as 36h or 7d (s, m, h, d, w), "
         "or a date such as 2026-01-31 or 2026-01-31T18:00 (UTC, or with an offset)",
-    )
-    parser.add_argument("--overwrite", action="store_true", help="replace an existing file")
+        instead="instead",
+    ),
+    argument("--overwrite", action="store_true", help="replace an existing file"),
+)
 
 
 def _export(options: argparse.Namespace) -> None:
@@ -109,7 +112,7 @@ EXPORT = Command(
     "write entries, the near-duplicate log or changes to a file",
     _EXPORT,
     _export,
-    _add_export_arguments,
+    _EXPORT_ARGUMENTS,
     index=True,
 )
 
@@ -127,17 +130,16 @@ If records name a scheme, it must be that of the settings.
 """
 
 
-def _add_import_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "file", metavar="FILE", help="a file, or - for JSON lines on standard input"
-    )
-    parser.add_argument(
+_IMPORT_ARGUMENTS = (
+    argument("file", metavar="FILE", help="a file, or - for JSON lines on standard input"),
+    argument(
         "new",
         metavar="NEW",
         nargs="?",
         help="a directory that does not exist yet, or is empty; or redis://host:6379/0#name "
         "(default: the index in Redis of --redis, --redis-key and the settings)",
-    )
+    ),
+)
 
 
 def _import(options: argparse.Namespace) -> None:
@@ -170,6 +172,6 @@ IMPORT = Command(
     "make a new index from records",
     _IMPORT,
     _import,
-    _add_import_arguments,
+    _IMPORT_ARGUMENTS,
     settings=(*FINGERPRINT_OPTIONS, "max-distance", "pages", *REDIS_OPTIONS),
 )

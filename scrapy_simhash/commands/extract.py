@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from scrapy_simhash.commands._command import Command
+from scrapy_simhash.commands._command import Command, argument
 from scrapy_simhash.commands._output import lines_of, note, show, show_json, shown_fingerprint
 from scrapy_simhash.commands._pages import PAGE_METAVAR, load_pages, shown_name
 from scrapy_simhash.commands._settings import FINGERPRINT_OPTIONS, scheme_settings
@@ -41,13 +41,12 @@ _SKIP_REASONS = {
 }
 
 
-def _add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "pages", metavar=PAGE_METAVAR, nargs="+", help="files, URLs, or standard input"
-    )
-    parser.add_argument(
+_ARGUMENTS = (
+    argument("pages", metavar=PAGE_METAVAR, nargs="+", help="files, URLs, or standard input"),
+    argument(
         "--tokens", action="store_true", help="show the tokens instead of the text, one per line"
-    )
+    ),
+)
 
 
 def _run(options: argparse.Namespace) -> None:
@@ -166,6 +165,6 @@ COMMAND = Command(
     "show the main text of a page, and how it was found",
     _DESCRIPTION,
     _run,
-    _add_arguments,
+    _ARGUMENTS,
     settings=(*FINGERPRINT_OPTIONS, "max-bytes"),
 )

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from scrapy_simhash.commands._command import (
     Command,
     WrongUsage,
+    argument,
     index_location,
     location_of,
     point_in_time,
@@ -29,12 +30,13 @@ if TYPE_CHECKING:
     from scrapy_simhash.maintenance.sources import Location
 
 
-def _add_check_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
+_CHECK_ARGUMENTS = (
+    argument(
         "--repair",
         action="store_true",
         help="rewrite an index in a directory with all rows that can be read",
-    )
+    ),
+)
 
 
 def _check(options: argparse.Namespace) -> int:
@@ -63,12 +65,13 @@ def _repair(options: argparse.Namespace, where: Location) -> int:
     return 0
 
 
-def _add_merge_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
+_MERGE_ARGUMENTS = (
+    argument(
         "other",
         metavar="OTHER",
         help="directory of the index of a later crawl, or redis://host:6379/0#name",
-    )
+    ),
+)
 
 
 def _merge(options: argparse.Namespace) -> None:
@@ -80,21 +83,22 @@ def _merge(options: argparse.Namespace) -> None:
     show_result(options, {"index": str(where), "merged": str(other), **asdict(result)})
 
 
-def _add_remove_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
+_REMOVE_ARGUMENTS = (
+    argument(
         "keys",
         nargs="*",
         metavar="KEY",
         help="a page's URL or other key; - reads keys from standard input, one per line",
-    )
-    parser.add_argument(
+    ),
+    argument(
         "--unseen-since",
         metavar="WHEN",
         type=point_in_time,
         help="remove all pages, and lines of the near-duplicate log, that no crawl has seen since "
         "then: an age such as 36h or 90d (s, m, h, d, w), or a date such as 2026-01-31",
-    )
-    parser.add_argument("--all", action="store_true", help="delete the whole index")
+    ),
+    argument("--all", action="store_true", help="delete the whole index"),
+)
 
 
 def _remove(options: argparse.Namespace) -> int:
@@ -132,12 +136,13 @@ def _read_keys(arguments: list[str]) -> list[str]:
     return [key for key in keys if key]
 
 
-def _add_rebuild_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
+_REBUILD_ARGUMENTS = (
+    argument(
         "--drop-without-text",
         action="store_true",
         help="for another scheme: leave out pages whose texts are not stored",
-    )
+    ),
+)
 
 
 def _rebuild(options: argparse.Namespace) -> None:
@@ -188,7 +193,7 @@ database; pages whose entries are lost count as new in the next crawl. If the co
 interrupted, start it again.
 """,
         _check,
-        _add_check_arguments,
+        _CHECK_ARGUMENTS,
         index=True,
     ),
     Command(
@@ -207,7 +212,7 @@ The near-duplicate log keeps its lines; with --unseen-since, only those that are
 The exit code is 1 if a given page has no entry; the entries of the others are still removed.
 """,
         _remove,
-        _add_remove_arguments,
+        _REMOVE_ARGUMENTS,
         index=True,
     ),
     Command(
@@ -224,7 +229,7 @@ leave. It replaces the old one at the end: if the command is interrupted, nothin
   {program} rebuild --preset classic
 """,
         _rebuild,
-        _add_rebuild_arguments,
+        _REBUILD_ARGUMENTS,
         index=True,
         settings=(*FINGERPRINT_OPTIONS, "max-distance", "pages"),
     ),
@@ -244,7 +249,7 @@ Both indexes need the same scheme. The tables and k of this index stay. SIMHASH_
 merge into the index of a paused crawl (JOBDIR), which would count the merged pages as its own.
 """,
         _merge,
-        _add_merge_arguments,
+        _MERGE_ARGUMENTS,
         index=True,
     ),
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from scrapy_simhash.commands._command import Command, add_number, index_location
+from scrapy_simhash.commands._command import Command, argument, index_location, number_argument
 from scrapy_simhash.commands._output import note, reason_of, show_result, shown_fingerprint
 from scrapy_simhash.commands._pages import PAGE_METAVAR, fingerprint_of, load_page
 from scrapy_simhash.commands._settings import page_scope, query_settings
@@ -32,20 +32,21 @@ Pages are fetched with the project's settings, and fingerprinted by the scheme o
 """
 
 
-def _add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("page", metavar=PAGE_METAVAR, help="a file, a URL, or standard input")
-    parser.add_argument(
+_ARGUMENTS = (
+    argument("page", metavar=PAGE_METAVAR, help="a file, a URL, or standard input"),
+    argument(
         "--key",
         metavar="KEY",
         help="the page's identity, such as its URL, to tell unchanged from new (default: its URL "
         "after redirects)",
-    )
-    parser.add_argument(
+    ),
+    argument(
         "--stored",
         action="store_true",
         help="fetch nothing: show only what the index has stored about the page with this key",
-    )
-    add_number(parser, "--top", "number of matches to show", 0, default=20)
+    ),
+    number_argument("--top", "number of matches to show", 0, default=20),
+)
 
 
 def _run(options: argparse.Namespace) -> int:
@@ -170,7 +171,7 @@ COMMAND = Command(
     "find pages near a page, and predict its verdict",
     _DESCRIPTION,
     _run,
-    _add_arguments,
+    _ARGUMENTS,
     index=True,
     settings=("max-distance", "max-bytes"),
 )

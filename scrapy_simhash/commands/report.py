@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from scrapy_simhash.commands._command import Command, index_location
+from scrapy_simhash.commands._command import Command, argument, index_location
 from scrapy_simhash.commands._output import (
     is_standard_output,
     show_bytes,
@@ -28,14 +28,15 @@ If SIMHASH_REPORT names a file, each crawl writes its own report, with its count
 """
 
 
-def _add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
+_ARGUMENTS = (
+    argument(
         "file",
         metavar="FILE",
         nargs="?",
         default="simhash-report.html",
         help="file to write or overwrite; - is standard output (default: %(default)s)",
-    )
+    ),
+)
 
 
 def _run(options: argparse.Namespace) -> None:
@@ -58,5 +59,5 @@ def _run(options: argparse.Namespace) -> None:
 
 
 COMMAND = Command(
-    "report", "write a report on an index as HTML", _DESCRIPTION, _run, _add_arguments, index=True
+    "report", "write a report on an index as HTML", _DESCRIPTION, _run, _ARGUMENTS, index=True
 )

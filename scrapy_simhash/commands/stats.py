@@ -6,7 +6,7 @@ import re
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from scrapy_simhash.commands._command import Command, add_number, index_location
+from scrapy_simhash.commands._command import Command, argument, index_location, number_argument
 from scrapy_simhash.commands._output import note, reason_of, show_json, show_result
 
 if TYPE_CHECKING:
@@ -31,11 +31,10 @@ request of a crawl.
 """
 
 
-def _add_stats_arguments(parser: argparse.ArgumentParser) -> None:
-    add_number(parser, "--top", "number of clusters and hosts to show", 0, default=10)
-    parser.add_argument(
-        "--tables", action="store_true", help="also show which pairs the tables find"
-    )
+_STATS_ARGUMENTS = (
+    number_argument("--top", "number of clusters and hosts to show", 0, default=10),
+    argument("--tables", action="store_true", help="also show which pairs the tables find"),
+)
 
 
 def _stats(options: argparse.Namespace) -> None:
@@ -97,9 +96,7 @@ def _result(where: str, source: Source, duplication: Duplication, top: int) -> d
     }
 
 
-STATS = Command(
-    "stats", "show what an index holds", _STATS, _stats, _add_stats_arguments, index=True
-)
+STATS = Command("stats", "show what an index holds", _STATS, _stats, _STATS_ARGUMENTS, index=True)
 
 
 _CLUSTERS = """\
@@ -114,18 +111,20 @@ A similar page is within k bits of another page but not a copy of it, so the cra
 """
 
 
-def _add_clusters_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
+_CLUSTERS_ARGUMENTS = (
+    argument(
         "--similar", action="store_true", help="list similar pages instead of near-duplicates"
-    )
-    parser.add_argument(
+    ),
+    argument(
         "--host",
         metavar="NAME",
         help="list only clusters with a page of this host; a name without a port matches any port",
-    )
-    add_number(parser, "--top", "number of clusters to show; 0 for all", 0, default=20)
-    meaning = "number of pages to show below each representative; 0 for all"
-    add_number(parser, "--members", meaning, 0, default=0)
+    ),
+    number_argument("--top", "number of clusters to show; 0 for all", 0, default=20),
+    number_argument(
+        "--members", "number of pages to show below each representative; 0 for all", 0, default=0
+    ),
+)
 
 
 def _clusters(options: argparse.Namespace) -> None:
@@ -202,6 +201,6 @@ CLUSTERS = Command(
     "list representatives with their near-duplicates",
     _CLUSTERS,
     _clusters,
-    _add_clusters_arguments,
+    _CLUSTERS_ARGUMENTS,
     index=True,
 )

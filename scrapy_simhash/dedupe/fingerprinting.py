@@ -5,16 +5,16 @@ from __future__ import annotations
 import os
 import re
 from collections import deque
-from itertools import chain
+from functools import partial
 from operator import attrgetter
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from scrapy_simhash.confirmation import UNCONFIRMED
 from scrapy_simhash.dedupe.fields import INNER_FIELDS, value_of
 from scrapy_simhash.detector import Detector, PageFingerprint, evidence_of
 from scrapy_simhash.documents.decoding import decoded, is_html_response, without_surrogates
-from scrapy_simhash.documents.files import DamagedFile, path_name, uncompressed
+from scrapy_simhash.documents.files import DamagedFile, uncompressed
 from scrapy_simhash.documents.lines import Unreadable, parse_json
 from scrapy_simhash.documents.warc import read_page
 from scrapy_simhash.evidence import NO_EVIDENCE, Evidence
@@ -26,36 +26,19 @@ from scrapy_simhash.sites import page_url
 from scrapy_simhash.workers.pool import STEP_INTERVAL_S, Work, WorkerPool
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator, Iterable, Sequence
+    from collections.abc import Generator, Iterable, Sequence
     from concurrent.futures import Future
 
     from scrapy_simhash.dedupe.options import DedupeOptions, Fields, Format
 
 
-_Read = tuple[str, str | Extraction | PageFingerprint, dict[str, list[str]]]
-"""The key of a record, its page or text, and the values of `Fields.distinct`."""
+Record: TypeAlias = "tuple[str, bytes | str]"
+"""The key of a record that names none, and its content as bytes (the path of an HTML file); or a
+string, why it is skipped.
+"""
+_Read: TypeAlias = "tuple[str, Extraction | PageFingerprint]"
+"""The key of a record, and its text or the fingerprint of its page."""
 _URL = re.compile(r"https?://", re.IGNORECASE)
-
-
-class Job(NamedTuple):
-    """Consecutive records of one file, or of a folder of files.
-
-    :param name: name of the file; empty if each record is a file.
-    :param first_number: number of the first record in the file, from 1.
-    :param contents: for each record: bytes, its content (its path if each record is a file); or a
-        string, why it is skipped.
-    """
-
-    name: str
-    first_number: int
-    contents: Sequence[bytes | str]
-
-    def default_key(self, at: int) -> str:
-        """Return the key of a record without one: its path, or FILE#NUMBER."""
-        content = self.contents[at]
-        if not self.name and isinstance(content, bytes):
-            return path_name(Path(os.fsdecode(content)))
-        return f"{self.name}#{self.first_number + at}"
 
 
 class Fingerprinted(NamedTuple):
@@ -96,79 +79,63 @@ class Fingerprinter:
             versions=versions,
             distinct=tuple(name for name in fields.distinct if not name.isidentifier()),
         )
-        readers: dict[str, Callable[[bytes, str], _Read]] = {
-            "html": self._html_file,
-            "warc": self._warc_record,
-        }
-        self._read = readers.get(record_format, self._record)
+        readers = {"html": self._html_file, "warc": self._warc_record}
+        self._read_content = readers.get(record_format, self._record)
 
-    def fingerprint(self, job: Job) -> list[Fingerprinted]:
-        """Return the fingerprints of the records of a job. A record with an error is skipped."""
-        read = [self._read_record(job, at) for at in range(len(job.contents))]
-        texts = [one[1] for one in read if not isinstance(one, Fingerprinted)]
+    def fingerprint(self, records: Sequence[Record]) -> list[Fingerprinted]:
+        """Return the fingerprints of records. A record with an error is skipped."""
         try:
-            found = self._detector.fingerprint_extractions(texts)
-        except (Exception, SystemExit):  # noqa: BLE001 - of one of them
-            found = [self._fingerprinted_alone(text) for text in texts]
-        pages = iter(found)
-        return [
-            one if isinstance(one, Fingerprinted) else _fingerprinted(one[0], next(pages))
-            for one in read
-        ]
+            return self._fingerprinted(records)
+        except (Exception, SystemExit):  # noqa: BLE001 - no record may stop a run
+            if len(records) > 1:
+                return [self.fingerprint([record])[0] for record in records]
+            return [Fingerprinted(records[0][0], skipped="error")]
 
-    def _read_record(self, job: Job, at: int) -> Fingerprinted | tuple[str, Extraction]:
-        """Return a record that is skipped or an HTML page; the key and the text of any other."""
-        content, key = job.contents[at], job.default_key(at)
+    def _fingerprinted(self, records: Sequence[Record]) -> list[Fingerprinted]:
+        read = [self._read(*record) for record in records]
+        texts = [page for _, page in read if isinstance(page, Extraction)]
+        pages_of_texts = iter(self._detector.fingerprint_extractions(texts))
+        results = []
+        for key, found in read:
+            page = next(pages_of_texts) if isinstance(found, Extraction) else found
+            evidence = evidence_of(key, page)
+            results.append(Fingerprinted(key, page.fingerprint, evidence, page.skipped))
+        return results
+
+    def _read(self, default_key: str, content: bytes | str) -> _Read:
         if isinstance(content, str):
-            return Fingerprinted(key, skipped=content)
+            return default_key, PageFingerprint(skipped=content)
         try:
-            key, page, chosen = self._read(content, key)
-            if isinstance(page, str):
-                page = self._detector.fingerprint_page(page, chosen)
-            if isinstance(page, PageFingerprint):
-                return _fingerprinted(key, page)
+            return self._read_content(content, default_key)
         except Unreadable as error:
-            return Fingerprinted(error.key or key, skipped=error.reason)
-        except (Exception, SystemExit):  # noqa: BLE001 - no record may stop a run
-            return Fingerprinted(key, skipped="error")
-        return key, page
-
-    def _fingerprinted_alone(self, text: Extraction) -> PageFingerprint:
-        try:
-            return self._detector.fingerprint_extraction(text)
-        except (Exception, SystemExit):  # noqa: BLE001 - no record may stop a run
-            return PageFingerprint(skipped="error")
+            return error.key or default_key, PageFingerprint(skipped=error.reason)
 
     def _record(self, content: bytes, default_key: str) -> _Read:
-        """Return the key of a record, and its page as HTML or its text as an `Extraction`."""
         fields = self._fields
         record = parse_json(content, self._encoding)
         key = _key(value_of(record, fields.key) if fields.key else None) or default_key
         names = names_of_record(_text_of(value_of(record, name)) for name in fields.names or ())
-        chosen = {
-            n: [text for value in _values(value_of(record, n)) if (text := str(value))]
-            for n in fields.distinct
-        }
-        if fields.html is not None:
-            value = value_of(record, fields.html)
-            if value is None:
-                raise Unreadable("no_field", key)
-            html = without_surrogates(str(value))
+        distinct = {name: _values(value_of(record, name)) for name in fields.distinct}
+        values = [
+            value
+            for name in ([fields.html] if fields.html else fields.text)
+            if (value := value_of(record, name)) is not None
+        ]
+        if not values:
+            raise Unreadable("no_field", key)
+        if fields.html:
+            html = without_surrogates(str(values[0]))
             is_page = kind_of(html) != "text"
             text = html if is_page else plain_text(html)
         else:
-            values = [value_of(record, field) for field in fields.text]
-            texts = [_text_of(value) for value in values if value is not None]
-            if not texts:
-                raise Unreadable("no_field", key)
             is_page = False
-            text = "\n".join(texts)
+            text = "\n".join(map(_text_of, values))
         own = {n: _text_of(value) for n, value in record.items() if n.lower() in IDENTITY_FIELDS}
         identities = tuple(identities_of_record(own, text))
-        found = Extraction(text, *names, identities=identities, distinct=chosen)
+        found = Extraction(text, *names, identities=identities, distinct=distinct)
         if is_page:
-            return key, self._detector.fingerprint_page(text, chosen, found), chosen
-        return key, found, chosen
+            return key, self._detector.fingerprint_page(text, distinct, found)
+        return key, found
 
     def _html_file(self, content: bytes, key: str) -> _Read:
         try:
@@ -176,7 +143,7 @@ class Fingerprinter:
                 body = stream.read(self._max_bytes + 1)
         except (OSError, DamagedFile):
             raise Unreadable("unreadable", key) from None
-        return key, self._page(key, body, None), {}
+        return key, self._detector.fingerprint_page(self._page(key, body, None))
 
     def _warc_record(self, content: bytes, _default_key: str) -> _Read:
         page = read_page(content, self._max_bytes)
@@ -184,7 +151,7 @@ class Fingerprinter:
         content_type = page.content_type or "text/plain"
         is_text = content_type.startswith("text/") and not content_type.startswith("text/html")
         if page.kind == "conversion" and is_text:
-            return key, Extraction(self._page(key, page.body, page.content_type)), {}
+            return key, Extraction(self._page(key, page.body, page.content_type))
         # In a folder or a crawl, too, an empty body is of no type.
         if page.body and not is_html_response(
             page.body, page.url, page.content_type, page.disposition
@@ -193,7 +160,7 @@ class Fingerprinter:
         html = self._page(key, page.body, page.content_type)
         if not (page.is_decoded or is_html(html)):
             raise Unreadable("content_encoding", key)
-        return key, html, {}
+        return key, self._detector.fingerprint_page(html)
 
     def _page(self, key: str, body: bytes, content_type: str | None) -> str:
         if not body:
@@ -201,10 +168,6 @@ class Fingerprinter:
         if len(body) > self._max_bytes:
             raise Unreadable("too_large", key)
         return decoded(body, content_type)
-
-
-def _fingerprinted(key: str, page: PageFingerprint) -> Fingerprinted:
-    return Fingerprinted(key, page.fingerprint, evidence_of(key, page), page.skipped)
 
 
 def _text_of(value: Any) -> str:
@@ -218,10 +181,9 @@ def _text_of(value: Any) -> str:
     return plain_text(without_surrogates(str(value)))
 
 
-def _values(value: Any) -> list[Any]:
-    if value is None:
-        return []
-    return value if isinstance(value, list) else [value]
+def _values(value: Any) -> list[str]:
+    values = value if isinstance(value, list) else [value]
+    return [text for one in values if one is not None and (text := str(one))]
 
 
 def _key(value: Any) -> str | None:
@@ -247,7 +209,7 @@ class Workers:
     """Worker processes that fingerprint the records of jobs."""
 
     def __init__(self, fingerprinter: Fingerprinter, count: int) -> None:
-        work: Work[Job, list[Fingerprinted] | str] = Work(
+        work: Work[Sequence[Record], list[Fingerprinted] | str] = Work(
             serve=attrgetter("fingerprint"),
             spec=fingerprinter,
             result_classes=(Fingerprinted, Evidence),
@@ -258,16 +220,18 @@ class Workers:
         self.pool = WorkerPool(work, count)
         self._max_waiting = _JOBS_AHEAD * count
 
-    def fingerprints(self, jobs: Iterable[Job]) -> Generator[list[Fingerprinted], None, None]:
+    def fingerprints(
+        self, jobs: Iterable[Sequence[Record]]
+    ) -> Generator[list[Fingerprinted], None, None]:
         """Yield the fingerprints of each job, in the order of the jobs.
 
         :raises WorkerError: no worker can be started, or a job failed in a worker.
         """
-        waiting: deque[tuple[Job, Future[list[Fingerprinted] | str]]] = deque()
+        waiting: deque[tuple[Sequence[Record], Future[list[Fingerprinted] | str]]] = deque()
         for job in jobs:
             if len(waiting) == self._max_waiting:
                 yield self._result(*waiting.popleft())
-            waiting.append((job, self._submit(job)))
+            waiting.append((job, self.pool.submit(partial(list, job))))
             self.pool.step()
         while waiting:
             yield self._result(*waiting.popleft())
@@ -276,20 +240,15 @@ class Workers:
         """Kill the workers at once."""
         self.pool.close()
 
-    def _submit(self, job: Job) -> Future[list[Fingerprinted] | str]:
-        return self.pool.submit(lambda: job)
-
-    def _result(self, job: Job, future: Future[list[Fingerprinted] | str]) -> list[Fingerprinted]:
+    def _result(
+        self, job: Sequence[Record], future: Future[list[Fingerprinted] | str]
+    ) -> list[Fingerprinted]:
         """Return the fingerprints of a job. If it was lost, try its records one by one."""
         while not future.done():
             self.pool.step(STEP_INTERVAL_S)
         result = future.result()
         if not isinstance(result, str):
             return result
-        if len(job.contents) == 1:  # `result` is the reason
-            return [Fingerprinted(job.default_key(0), skipped=result)]
-        singles = (
-            Job(job.name, number, [content])
-            for number, content in enumerate(job.contents, job.first_number)
-        )
-        return list(chain.from_iterable(self.fingerprints(singles)))
+        if len(job) == 1:  # `result` is the reason
+            return [Fingerprinted(job[0][0], skipped=result)]
+        return [one for of_one in self.fingerprints([record] for record in job) for one in of_one]

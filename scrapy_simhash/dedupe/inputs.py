@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from functools import partial
 from hashlib import blake2b
 from itertools import islice
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from scrapy_simhash.dedupe.fields import find_fields
@@ -38,9 +39,9 @@ from scrapy_simhash.markup import begins_as_element
 
 if TYPE_CHECKING:
     import io
-    from collections.abc import Iterable, Iterator, Sequence
-    from pathlib import Path
+    from collections.abc import Iterable, Iterator
 
+    from scrapy_simhash.dedupe.fingerprinting import Record
     from scrapy_simhash.dedupe.options import DedupeOptions, DedupePaths, Fields, Format
 
 STANDARD_INPUT = "standard input"
@@ -110,14 +111,15 @@ class Inputs:
         self.layout = Layout()
         self.is_array = False
         """The output of JSON is an array, as the first file is."""
+        self.encoding = "utf-8"
+        """The encoding of lines. JSON and CSV in UTF-16 are read as UTF-8."""
         self.columns: list[str] = []
+        self.fields = options.fields
         self._options = options
         if self.format == "warc":
             import_extra("warcio")
         for file in self.files:
             self._check_type(file)
-        # JSON and CSV in UTF-16 are read as UTF-8.
-        self.encoding = "utf-8"
         if self.format in ("json-lines", "json", "csv"):
             first = b""
             with suppress(DamagedFile), self._lines(self.files[0].path) as (lines, self.encoding):
@@ -125,39 +127,40 @@ class Inputs:
             if self.format == "json-lines" and not options.format and begins_value(first):
                 self.format = "json"
             self.is_array = self.format == "json" and begins_as_array(first)
-        if self.format == "csv":
-            self._read_layouts()
-        elif self.format == "parquet":
-            self._read_schemas()
-        self._read_columns: Sequence[str] = (
-            self.columns
-        )  # to find the fields, all columns are needed
-        self.fields = self._find_fields(options.fields)
-        fields = self.fields
-        used = (*fields.text, fields.html, fields.key, *(fields.names or ()), *fields.distinct)
-        identities = (name for name in self.columns if name.lower() in IDENTITY_FIELDS)
-        self._read_columns = list(dict.fromkeys(name for name in (*used, *identities) if name))
-
-    def parts(self, *, to_copy: bool = False) -> Iterator[tuple[int, Part]]:
-        """Yield each part of all files, as (number of the file, from 0, part).
-
-        :param to_copy: the values of rows are not needed.
-
-        A damaged file ends before the damage, and is added to `damaged`.
-        """
-        self.passed_over = 0
-        if to_copy:
-            self._read_columns = []
-        has_pages = self.format in ("html", "warc")
-        for number, file in enumerate(self.files):
-            for part in self._undamaged_parts(file):
-                self.passed_over += has_pages and not part.is_record
-                yield number, part
+        if self.format in ("csv", "parquet"):
+            self._find_columns()
+        # To find the fields, all columns are needed.
+        self._read_columns = self.columns
+        if self.format not in ("html", "warc"):
+            self.fields = fields = self._found_fields()
+            used = (*fields.text, fields.html, fields.key, *(fields.names or ()), *fields.distinct)
+            identities = (name for name in self.columns if name.lower() in IDENTITY_FIELDS)
+            self._read_columns = list(dict.fromkeys(name for name in (*used, *identities) if name))
 
     @property
     def record_encoding(self) -> str:
-        """Return the encoding of the JSON objects that `parts` yields."""
+        """Return the encoding of the JSON objects that `records` yields."""
         return self.encoding if self.format in ("json-lines", "json") else "utf-8"
+
+    def records(self) -> Iterator[Record]:
+        """Yield the records of all files, with their places as keys: a path, or FILE#NUMBER."""
+        for file in self.files:
+            parts = (part for part in self._parts_of(file) if part.is_record)
+            for number, part in enumerate(parts, 1):
+                key = f"{file.name}#{number}"
+                if self.format == "html":
+                    key = path_name(Path(os.fsdecode(part.data)))
+                yield key, part.reason or part.data
+
+    def parts(self) -> Iterator[tuple[InputFile, Part]]:
+        """Yield each part of all files, to copy it: those of Parquet are missing, and the values of
+        rows. Count in `passed_over`.
+        """
+        self._read_columns = []
+        for file in self.files:
+            for part in self._parts_of(file):
+                self.passed_over += self.format in ("html", "warc") and not part.is_record
+                yield file, part
 
     def check_unchanged(self) -> None:
         """Check that no file has changed since these inputs were opened.
@@ -169,24 +172,28 @@ class Inputs:
             if InputFile.of(file.path, file.name) != file:
                 raise changed_error(file.name)
 
-    def _parts_of(self, path: Path) -> Iterator[Part]:
-        max_bytes = self._options.max_bytes
-        if self.format == "html":
-            for file in files_in([path]):
-                yield Part(os.fsencode(file), file == path or _is_page(file))
-        elif self.format == "parquet":
-            yield from row_parts(path, self._read_columns, max_bytes)
-        elif self.format == "warc":
-            yield from warc_parts(partial(self._opened, path), max_bytes)
-        else:
-            with self._lines(path) as (lines, encoding):
-                if self.format == "csv":
-                    columns = self._read_columns
-                    yield from csv_parts(lines, encoding, self.layout, columns, max_bytes)
-                elif self.format == "json":
-                    yield from json_parts(lines, encoding, max_bytes)
-                else:
-                    yield from line_parts(lines, max_bytes)
+    def _parts_of(self, file: InputFile) -> Iterator[Part]:
+        """Yield the parts of a file. If it is damaged, it ends before, and is put in `damaged`."""
+        path, max_bytes = file.path, self._options.max_bytes
+        try:
+            if self.format == "html":
+                for page in files_in([path]):
+                    yield Part(os.fsencode(page), page == path or _is_page(page))
+            elif self.format == "parquet":
+                yield from row_parts(path, self._read_columns, max_bytes)
+            elif self.format == "warc":
+                yield from warc_parts(partial(self._opened, path), max_bytes)
+            else:
+                with self._lines(path) as (lines, encoding):
+                    if self.format == "csv":
+                        columns = self._read_columns
+                        yield from csv_parts(lines, encoding, self.layout, columns, max_bytes)
+                    elif self.format == "json":
+                        yield from json_parts(lines, encoding, max_bytes)
+                    else:
+                        yield from line_parts(lines, max_bytes)
+        except DamagedFile as error:
+            self.damaged[file.name] = str(error)
 
     @contextmanager
     def _lines(self, path: Path) -> Iterator[tuple[Iterable[bytes], str]]:
@@ -222,16 +229,30 @@ class Inputs:
         else:
             file.path.open("rb").close()  # raises OSError if the file cannot be read
 
-    def _read_layouts(self) -> None:
+    def _find_columns(self) -> None:
+        """Set the columns and the layout, which all files that are not empty share."""
         first: InputFile | None = None
+        first_columns: Any = None
         for file in self.files:
-            layout = self._layout_of(file)
-            if not layout.columns:  # the file is empty
-                continue
+            columns: Any
+            if self.format == "parquet":
+                columns = parquet_schema(file.path)
+                names = columns.names
+            else:
+                layout = self._layout_of(file)
+                names, columns = layout.columns, layout[:2]
+                if not names:
+                    continue
             if first is None:
-                self.layout, self.columns, first = layout, [*layout.columns], file
-            elif (layout.columns, layout.delimiter) != self.layout[:2]:
-                raise _other_columns_error(file, first)
+                first, first_columns, self.columns = file, columns, [*names]
+                if self.format == "csv":
+                    self.layout = layout
+            elif columns != first_columns:
+                raise SimhashError(
+                    f"{file.name} has other columns than {first.name} (names, types, order or "
+                    "delimiter): de-duplicate each in its own run, with the same --index and "
+                    "--incremental"
+                )
 
     def _layout_of(self, file: InputFile) -> Layout:
         try:
@@ -244,54 +265,34 @@ class Inputs:
             ) from None
         return Layout()
 
-    def _read_schemas(self) -> None:
-        schema = parquet_schema(self.files[0].path)
-        for file in self.files[1:]:
-            if not parquet_schema(file.path).equals(schema):
-                raise _other_columns_error(file, self.files[0])
-        self.columns = list(schema.names)
-
-    def _find_fields(self, asked: Fields) -> Fields:
-        """Return the fields to use, found in the first records.
-
-        Return `asked` if the format has no fields, or the files have no records.
+    def _found_fields(self) -> Fields:
+        """Return the fields to use, found in the first records; those of the options if there are
+        no records.
         """
-        if self.format in ("html", "warc"):
-            return asked
-        parts = (part for file in self.files for part in self._undamaged_parts(file))
-        sample = list(islice((part for part in parts if part.is_record), _SAMPLED_RECORDS))
-        records = [record for part in sample if (record := self._readable(part)) is not None]
+        asked, name = self._options.fields, self.files[0].name
+        sample = [content for _, content in islice(self.records(), _SAMPLED_RECORDS)]
+        records = []
+        for content in sample:
+            with suppress(Unreadable):
+                if isinstance(content, bytes):
+                    records.append(parse_json(content, self.record_encoding))
+        if records:
+            return find_fields(asked, self.columns, records, name)
         # Unreadable records are skipped, unless one is needed to find the fields.
-        if not records and self.damaged and not (asked.text or asked.html):
-            name, reason = next(iter(self.damaged.items()))
-            raise SimhashError(f"{name} is damaged ({reason}): no record can be read")
-        if sample and not records and not (asked.text or asked.html):
-            if all(part.reason == "surplus_fields" for part in sample):
+        if not (asked.text or asked.html):
+            for damaged, reason in self.damaged.items():
+                raise SimhashError(f"{damaged} is damaged ({reason}): no record can be read")
+            if sample and {*sample} == {"surplus_fields"}:
                 raise SimhashError(
-                    f"{self.files[0].name}: all records have more fields than the first line: put "
-                    "values with the delimiter in quotes, or name another one with --delimiter"
+                    f"{name}: all records have more fields than the first line: put values with "
+                    "the delimiter in quotes, or name another one with --delimiter"
                 )
-            raise SimhashError(
-                f"{self.files[0].name}: no record can be read: is it {self.format} in "
-                f"{self.encoding}? --format and --encoding name others"
-            )
-        if not records:
-            return asked
-        return find_fields(asked, self.columns, records, self.files[0].name)
-
-    def _readable(self, part: Part) -> dict[str, Any] | None:
-        if part.reason is not None:
-            return None
-        try:
-            return parse_json(part.data, self.record_encoding)
-        except Unreadable:
-            return None
-
-    def _undamaged_parts(self, file: InputFile) -> Iterator[Part]:
-        try:
-            yield from self._parts_of(file.path)
-        except DamagedFile as error:
-            self.damaged[file.name] = str(error)
+            if sample:
+                raise SimhashError(
+                    f"{name}: no record can be read: is it {self.format} in {self.encoding}? "
+                    "--format and --encoding name others"
+                )
+        return asked
 
 
 def _is_page(file: Path) -> bool:
@@ -308,13 +309,6 @@ def _is_page(file: Path) -> bool:
 def changed_error(name: str) -> SimhashError:
     """Return the error for an input that has changed since the run began."""
     return SimhashError(f"{name} has changed since the run began: begin again with --restart")
-
-
-def _other_columns_error(file: InputFile, first: InputFile) -> SimhashError:
-    return SimhashError(
-        f"{file.name} has other columns than {first.name} (names, types, order or delimiter): "
-        "de-duplicate each in its own run, with the same --index and --incremental"
-    )
 
 
 def format_of(path: Path) -> Format | None:

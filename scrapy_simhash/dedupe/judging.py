@@ -11,7 +11,6 @@ from scrapy_simhash.dedupe.state import Checkpoint
 from scrapy_simhash.detector import Detector
 from scrapy_simhash.evidence import decode_evidence, encode_evidence
 from scrapy_simhash.index.base import PageToObserve
-from scrapy_simhash.policy import Policy
 from scrapy_simhash.verdict import Verdict
 
 if TYPE_CHECKING:
@@ -53,17 +52,15 @@ class Judge:
         self._damaged = damaged
         self._known = known
         self._detector = Detector(options.scheme, min_tokens=options.min_tokens)
-        self._policy = Policy(incremental=options.incremental)
         self.records_judged = checkpoint.records_after
-        # The batch: its verdicts, the keys of its records, and what `commit` stores in the index.
+        # The batch: its verdicts, and the observations of its records by key.
         self._lines: list[bytes] = []
-        self._keys: set[str] = set()
-        self._pending: dict[str, Observation] = {}
+        self._observed: dict[str, Observation] = {}
         if checkpoint.index_entries is None:
             self.commit()
+        elif len(index) > checkpoint.index_entries + len(checkpoint.evidence):
+            raise state.damaged_error()
         else:
-            if len(index) > checkpoint.index_entries + len(checkpoint.evidence):
-                raise state.damaged_error()
             self._repeat(checkpoint)
 
     def add_all(self, records: Sequence[Fingerprinted]) -> None:
@@ -85,8 +82,7 @@ class Judge:
 
     def add(self, record: Fingerprinted) -> None:
         """Judge the next record."""
-        key = record.key
-        if key in self._keys:
+        if record.key in self._observed:
             self.commit()
         known_verdict = self._known_verdict(record)
         verdict = known_verdict or self._verdict(record)
@@ -96,16 +92,13 @@ class Judge:
         if self._known is not None:
             values["known"] = known_verdict is not None
         self._lines.append(json.dumps(values).encode("ascii") + b"\n")
-        observation = verdict.observation
-        if observation is not None:  # else the record is known or skipped
-            self._keys.add(key)
+        self.records_judged += 1
+        if (observation := verdict.observation) is not None:  # else it is known or skipped
+            self._observed[record.key] = observation
             if verdict.kind == "near-duplicate":
                 self._index.acted(observation, "dropped" if is_dropped else "tagged")
-            else:
-                if verdict.similar_to is not None:
-                    self._index.acted(observation, "passed")
-                self._pending[key] = observation
-        self.records_judged += 1
+            elif verdict.similar_to is not None:
+                self._index.acted(observation, "passed")
         if len(self._lines) == BATCH_RECORDS or verdict.kind == "changed":
             self.commit()
 
@@ -134,25 +127,26 @@ class Judge:
     def commit(self) -> None:
         """Write the batch to the state, and then to the index."""
         self._state.append(self._checkpoint())
-        self._index.confirm_all(self._pending.values())
+        self._index.confirm_all(self._to_confirm())
         self._lines.clear()
-        self._keys.clear()
-        self._pending.clear()
+        self._observed.clear()
 
-    def finish(self) -> int:
-        """Commit the last batch, close the index, and return the number of its entries."""
+    def finish(self) -> Checkpoint:
+        """Commit the last batch, close the index, and return the last checkpoint."""
         self.commit()
-        entries = len(self._index)
-        checkpoint = self._checkpoint()
+        checkpoint = replace(self._checkpoint(), phase="judged")
         self._index.close()  # syncs the index to the disk before the phase is ``judged``
-        self._state.append(replace(checkpoint, phase="judged"))
-        return entries
+        self._state.append(checkpoint)
+        return checkpoint
+
+    def _to_confirm(self) -> list[Observation]:
+        return [one for one in self._observed.values() if one.kind != "near-duplicate"]
 
     def _checkpoint(self) -> Checkpoint:
         return Checkpoint(
             records=self.records_judged - len(self._lines),
             lines=b"".join(self._lines),
-            evidence=[encode_evidence(one.evidence).hex() for one in self._pending.values()],
+            evidence=[encode_evidence(one.evidence).hex() for one in self._to_confirm()],
             index_entries=len(self._index),
             crawl_start=self._index.crawl_start,
             damaged=self._damaged,
@@ -160,11 +154,11 @@ class Judge:
 
     def _is_seen(self, verdict: Verdict) -> bool:
         """Return True if an earlier record has this content, or the index counts it as seen."""
-        if self._policy.seen(verdict):
-            return True
-        # `Policy` passes an unchanged page, because a crawl fetches a page again only on purpose.
-        # Two records of this run with the same key and content are duplicates.
-        stored = self._index.entry(verdict.key) if verdict.kind == "unchanged" else None
+        if verdict.kind != "unchanged" or self._options.incremental:
+            return verdict.kind in ("near-duplicate", "unchanged")
+        # A crawl fetches a page again only on purpose, but two records of this run with the same
+        # key and content are duplicates.
+        stored = self._index.entry(verdict.key)
         return stored is not None and stored.last_sequence >= self._index.crawl_start
 
     def _repeat(self, checkpoint: Checkpoint) -> None:

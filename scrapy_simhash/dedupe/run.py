@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections import deque
 from contextlib import ExitStack, closing
 from dataclasses import dataclass, replace
-from itertools import groupby, islice
-from operator import itemgetter
-from typing import TYPE_CHECKING, Any, TypeAlias
+from itertools import islice
+from typing import TYPE_CHECKING, Any
 
 from scrapy_simhash.dedupe import writing
-from scrapy_simhash.dedupe.fingerprinting import Fingerprinter, Job, Workers
+from scrapy_simhash.dedupe.fingerprinting import Fingerprinter, Workers
 from scrapy_simhash.dedupe.inputs import InputFile, Inputs, changed_error, format_of
 from scrapy_simhash.dedupe.judging import DedupeSummary, Judge
 from scrapy_simhash.dedupe.options import (
@@ -21,7 +19,7 @@ from scrapy_simhash.dedupe.options import (
     check_paths,
     real_path,
 )
-from scrapy_simhash.dedupe.state import State
+from scrapy_simhash.dedupe.state import Checkpoint, State
 from scrapy_simhash.documents.files import discard, move_into_place, sync_file
 from scrapy_simhash.errors import SimhashError
 from scrapy_simhash.index import open_index
@@ -30,16 +28,12 @@ from scrapy_simhash.index.offline import read_manifest
 from scrapy_simhash.workers.need import available_cores
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator, Sequence
     from pathlib import Path
 
-    from scrapy_simhash.dedupe.fingerprinting import Fingerprinted
+    from scrapy_simhash.dedupe.fingerprinting import Fingerprinted, Record
     from scrapy_simhash.dedupe.options import DedupeOptions
-    from scrapy_simhash.dedupe.state import Checkpoint
-    from scrapy_simhash.documents.lines import Part
     from scrapy_simhash.index import Index
-
-    _Part: TypeAlias = tuple[int, Part]  # with the number of its file
 
 # Upper limits of a job (the records of one message to a worker). The last record may exceed the
 # bytes.
@@ -57,13 +51,13 @@ def dedupe(
     paths: DedupePaths,
     options: DedupeOptions,
     *,
-    progress: Callable[[Iterable[_Part]], Iterable[_Part]] = iter,
+    progress: Callable[[Iterable[Record]], Iterable[Record]] = iter,
     note: Callable[[str], object] = lambda _line: None,
 ) -> DedupeSummary:
     """De-duplicate files, or go on with an interrupted run. Return the counts.
 
-    :param progress: called with the parts of all files; may return another iterator over them, such
-        as one that shows a progress bar.
+    :param progress: called with the records of all files; may return another iterator over them,
+        such as one that shows a progress bar.
     :param note: called with messages to the user.
     :raises SimhashError: the run is not possible, a worker cannot start, or the index fails.
     :raises OSError: a file cannot be read or written.
@@ -87,7 +81,7 @@ class _Run:
     options: DedupeOptions
     inputs: Inputs
     state: State
-    progress: Callable[[Iterable[_Part]], Iterable[_Part]]
+    progress: Callable[[Iterable[Record]], Iterable[Record]]
     note: Callable[[str], object]
 
     def __post_init__(self) -> None:
@@ -100,37 +94,36 @@ class _Run:
     def run(self) -> DedupeSummary:
         """Do the phases of the run that are not done yet, and return its counts."""
         state, paths = self.state, self.paths
-        spec = self._spec()
         if paths.restart:
             self._restart()
-        interrupted_spec = state.spec()
-        if interrupted_spec is None:
-            self._begin(spec)
-        elif interrupted_spec != spec:
-            raise self._other_run_error(interrupted_spec, spec)
-        checkpoint = state.checkpoint()
-        self.inputs.damaged.update(checkpoint.damaged)
-        done_before = self.summary.went_on_after = checkpoint.records_after
-        if interrupted_spec is not None:
+        is_new = self._is_new()
+        checkpoint = Checkpoint() if is_new else state.checkpoint()
+        try:
+            if is_new:
+                state.begin(self._spec())
+            else:
+                self.inputs.damaged.update(checkpoint.damaged)
+                done = self.summary.went_on_after = checkpoint.records_after
+                self.note(f"going on after {done:,} records of an interrupted run")
             self._check_outputs(checkpoint)
-            self.note(f"going on after {done_before:,} records of an interrupted run")
-        if checkpoint.phase == "judging":
-            try:
-                self._judge(checkpoint)
-            except BaseException:
-                has_indexed = state.known.exists() or state.known_state.exists()
-                if interrupted_spec is None and not (
-                    has_indexed or state.checkpoint().records_after
-                ):
-                    state.remove()
-                raise
-            checkpoint = state.checkpoint()
+            if checkpoint.phase == "judging":
+                checkpoint = self._judge(checkpoint)
+        except BaseException:
+            if is_new and not state.has_results():
+                state.remove()
+            raise
         if checkpoint.phase == "judged":
             self._write()
             checkpoint = replace(checkpoint, phase="written")
             if paths.output != STANDARD_OUTPUT:  # after a kill, it is written again from the start
                 state.append(checkpoint)
-        self._move_into_place(checkpoint)
+        else:  # the interrupted run wrote the output
+            for _ in self._verdicts():
+                pass
+        self._check_outputs(checkpoint)
+        self._move_into_place()
+        state.remove()
+        self.summary.passed_over = self.inputs.passed_over
         return self.summary
 
     def _spec(self) -> dict[str, Any]:
@@ -151,12 +144,17 @@ class _Run:
         plain: dict[str, Any] = json.loads(json.dumps(spec))
         return plain
 
-    def _other_run_error(self, old: dict[str, Any], new: dict[str, Any]) -> SimhashError:
-        different = ", ".join(name for name in new if old.get(name) != new[name])
-        return SimhashError(
-            f"{self.state.directory} belongs to an interrupted run that differs in {different}: to "
-            "go on, run the same command on the same files; or begin again with --restart"
-        )
+    def _is_new(self) -> bool:
+        """Return False to go on with an interrupted run, which must have had the same values."""
+        earlier, spec = self.state.spec(), self._spec()
+        if earlier is None:
+            return True
+        if different := ", ".join(name for name in spec if earlier.get(name) != spec[name]):
+            raise SimhashError(
+                f"{self.state.directory} belongs to an interrupted run that differs in {different}:"
+                " to go on, run the same command on the same files; or begin again with --restart"
+            )
+        return False
 
     def _restart(self) -> None:
         state, index = self.state, self.paths.index
@@ -169,23 +167,25 @@ class _Run:
             )
         state.clear()
 
-    def _begin(self, spec: dict[str, Any]) -> None:
-        try:
-            self._check_outputs(None)
-        except SimhashError:
-            self.state.remove()
-            raise
-        self.state.begin(spec)
-
-    def _check_outputs(self, checkpoint: Checkpoint | None) -> None:
+    def _check_outputs(self, checkpoint: Checkpoint) -> None:
         """Raise SimhashError if an output that is not in place yet may not be moved there."""
-        is_written = checkpoint is not None and checkpoint.phase == "written"
         for path, source in self.outputs:
-            if not is_written or source.exists():  # else this run has moved it already
+            if checkpoint.phase != "written" or source.exists():  # else this run has moved it
                 as_folder = self.inputs.format == "html" and source == self.state.output
                 check_free(path, overwrite=self.paths.overwrite, as_folder=as_folder)
 
-    def _judge(self, checkpoint: Checkpoint) -> None:
+    def _move_into_place(self) -> None:
+        for path, source in self.outputs:
+            if source.exists():
+                move_into_place(source, path)
+            elif not path.exists():
+                raise SimhashError(
+                    f"{path} is missing, and {self.state.directory} no longer holds a copy: begin "
+                    "again with --restart"
+                )
+
+    def _judge(self, checkpoint: Checkpoint) -> Checkpoint:
+        """Judge the records after a checkpoint, and return the last one."""
         options, inputs, state = self.options, self.inputs, self.state
         with ExitStack() as stack:
             index = stack.enter_context(
@@ -214,16 +214,19 @@ class _Run:
                 encoding=inputs.record_encoding,
                 versions=self.paths.index is not None,
             )
-            jobs = _jobs(inputs, self.progress(inputs.parts()), judge.records_judged)
-            records_of_jobs: Iterable[list[Fingerprinted]]
-            if (count := self._worker_count()) > 1:
+            records = islice(self.progress(inputs.records()), judge.records_judged, None)
+            jobs = _jobs(records, _JOB_HTML_FILES if inputs.format == "html" else _JOB_RECORDS)
+            fingerprints: Iterable[list[Fingerprinted]]
+            if (count := options.workers or self._workers_for_files()) > 1:
                 workers = stack.enter_context(closing(Workers(fingerprinter, count)))
-                records_of_jobs = workers.fingerprints(jobs)
+                fingerprints = workers.fingerprints(jobs)
             else:
-                records_of_jobs = map(fingerprinter.fingerprint, jobs)
-            for records in records_of_jobs:
-                judge.add_all(records)
-            self.summary.index_entries = judge.finish()
+                fingerprints = map(fingerprinter.fingerprint, jobs)
+            for fingerprinted in fingerprints:
+                judge.add_all(fingerprinted)
+            last = judge.finish()
+            self.summary.index_entries = last.index_entries
+            return last
 
     def _known(self, stack: ExitStack) -> Index | None:
         """Open and return the index `against`, if any. Files are indexed first, by a run."""
@@ -258,13 +261,10 @@ class _Run:
             )
         )
 
-    def _worker_count(self) -> int:
-        if self.options.workers:
-            return self.options.workers
+    def _workers_for_files(self) -> int:
         files = self.inputs.files
-        if sum(file.size for file in files) < _MIN_BYTES_FOR_WORKERS and not any(
-            file.path.is_dir() for file in files
-        ):
+        size = sum(file.size for file in files)
+        if size < _MIN_BYTES_FOR_WORKERS and not any(file.path.is_dir() for file in files):
             return 1
         return available_cores()
 
@@ -283,49 +283,25 @@ class _Run:
             sync_file(state.verdicts)
 
     def _verdicts(self) -> Iterator[dict[str, Any]]:
+        """Yield all verdicts as values for JSON, and count them in the summary."""
         lines = self.state.verdict_lines()
         while some := list(islice(lines, _LINES_PARSED_TOGETHER)):
             for verdict in json.loads(b"[%b]" % b",".join(some)):
                 self.summary.count(verdict)
                 yield verdict
 
-    def _move_into_place(self, checkpoint: Checkpoint) -> None:
-        state = self.state
-        if not self.summary.records:  # the interrupted run wrote the output, so count here
-            deque(self._verdicts(), maxlen=0)
-        self._check_outputs(checkpoint)
-        for path, source in self.outputs:
-            if source.exists():
-                move_into_place(source, path)
-            elif not path.exists():
-                raise SimhashError(
-                    f"{path} is missing, and {state.directory} no longer holds a copy: begin again "
-                    "with --restart"
-                )
-        state.remove()
-        self.summary.passed_over = self.inputs.passed_over
 
-
-def _jobs(inputs: Inputs, parts_of_files: Iterable[_Part], skip: int) -> Iterator[Job]:
-    """Yield jobs of all records except the first `skip` ones."""
-    max_records = _JOB_HTML_FILES if inputs.format == "html" else _JOB_RECORDS
-    for file_number, parts in groupby(parts_of_files, key=itemgetter(0)):
-        name = "" if inputs.format == "html" else inputs.files[file_number].name
-        contents: list[bytes | str] = []
-        size = first = 0
-        for number, part in enumerate((part for _, part in parts if part.is_record), 1):
-            if skip:
-                skip -= 1
-                continue
-            if not contents:
-                size, first = 0, number
-            contents.append(part.data if part.reason is None else part.reason)
-            size += len(part.data)
-            if len(contents) == max_records or size >= _JOB_BYTES:
-                yield Job(name, first, contents)
-                contents = []
-        if contents:
-            yield Job(name, first, contents)
+def _jobs(records: Iterable[Record], max_records: int) -> Iterator[Sequence[Record]]:
+    job: list[Record] = []
+    size = 0
+    for record in records:
+        job.append(record)
+        size += len(record[1])
+        if len(job) == max_records or size >= _JOB_BYTES:
+            yield job
+            job, size = [], 0
+    if job:
+        yield job
 
 
 def is_index(path: Path) -> bool:

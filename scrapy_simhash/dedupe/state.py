@@ -136,27 +136,41 @@ class State:
     def begin(self, spec: dict[str, Any]) -> None:
         """Delete the files of an earlier run, and write ``spec.json``."""
         self.clear()
+        self._journal.touch()
         with replaced(self._spec) as temporary:
             temporary.write_text(json.dumps(spec, indent=2), encoding="ascii")
 
     def checkpoint(self) -> Checkpoint:
         """Return the last complete batch, or an empty one. Cut off the bytes that follow it."""
         checkpoint, end = Checkpoint(), 0
+        lines: list[bytes] = []
         self._journal.touch()
-        for checkpoint, end in self._batches():  # noqa: B007 - the last one counts
-            pass
-        os.truncate(self._journal, end)
+        with self._journal.open("r+b") as journal:
+            for line in journal:
+                lines.append(line)
+                if line.startswith(b"#"):
+                    batch = _decoded(lines)
+                    if batch is None:
+                        break
+                    checkpoint, end = batch, journal.tell()
+                    lines.clear()
+            journal.truncate(end)
         return checkpoint
 
+    def has_results(self) -> bool:
+        """Return True if there are verdicts, or records to compare with were indexed."""
+        is_indexed = self.known.exists() or self.known_state.exists()
+        return is_indexed or self.checkpoint().records_after > 0
+
     def append(self, checkpoint: Checkpoint) -> None:
-        """Append a batch to the journal. Call `checkpoint` before the first batch."""
+        """Append a batch to the journal."""
         values = {**vars(checkpoint), "format": _FORMAT}
-        del values["lines"]
+        lines = values.pop("lines")
         end = json.dumps(values).encode("ascii")
         # Not "ab", which would begin another journal if somebody deleted this one.
         with self._journal.open("r+b") as journal:
             journal.seek(0, os.SEEK_END)
-            journal.write(b"%b#%08x %b\n" % (checkpoint.lines, _checksum(checkpoint, end), end))
+            journal.write(b"%b#%08x %b\n" % (lines, zlib.crc32(end, zlib.crc32(lines)), end))
 
     def verdict_lines(self) -> Iterator[bytes]:
         """Yield the verdicts in the journal, as JSON lines in the order of the records."""
@@ -164,28 +178,6 @@ class State:
             for line in journal:
                 if not line.startswith(b"#"):
                     yield line
-
-    def _batches(self) -> Iterator[tuple[Checkpoint, int]]:
-        """Yield (batch, position of its end) of all batches before the first damaged one."""
-        end = 0
-        lines: list[bytes] = []
-        with self._journal.open("rb") as journal:
-            for line in journal:
-                end += len(line)
-                if not line.startswith(b"#"):
-                    lines.append(line)
-                    continue
-                try:
-                    checksum, values = int(line[1:9], 16), json.loads(line[10:])
-                    if values.pop("format") != _FORMAT:
-                        return
-                    checkpoint = Checkpoint(**values, lines=b"".join(lines))
-                except (ValueError, KeyError, TypeError):
-                    return
-                if checksum != _checksum(checkpoint, line[10:-1]):
-                    return
-                yield checkpoint, end
-                lines.clear()
 
     def _files(self) -> tuple[Path, ...]:
         """Return all paths but the lock, in the order in which they are deleted."""
@@ -218,5 +210,14 @@ class State:
         )
 
 
-def _checksum(checkpoint: Checkpoint, end: bytes) -> int:
-    return zlib.crc32(end, zlib.crc32(checkpoint.lines))
+def _decoded(lines: list[bytes]) -> Checkpoint | None:
+    """Return the batch in lines of the journal; None if it is damaged or of another format."""
+    *verdicts, end = lines
+    joined = b"".join(verdicts)
+    try:
+        values = json.loads(end[10:])
+        is_valid = int(end[1:9], 16) == zlib.crc32(end[10:-1], zlib.crc32(joined))
+        is_ours = values.pop("format") == _FORMAT
+        return Checkpoint(**values, lines=joined) if is_valid and is_ours else None
+    except (ValueError, KeyError, TypeError, AttributeError):
+        return None

@@ -23,14 +23,14 @@ from scrapy_simhash.errors import SimhashError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-    from typing import BinaryIO, TypeAlias
+    from typing import TypeAlias
 
-    from scrapy_simhash.dedupe.inputs import Inputs
+    from scrapy_simhash.dedupe.inputs import InputFile, Inputs
     from scrapy_simhash.dedupe.options import DedupeOptions, DedupePaths
     from scrapy_simhash.documents.lines import Part
 
     PlainVerdict: TypeAlias = Mapping[str, Any]
-    KeptParts: TypeAlias = Iterable[tuple[int, Part, PlainVerdict | None]]
+    KeptParts: TypeAlias = Iterable[tuple[InputFile, Part, PlainVerdict | None]]
     Tagger: TypeAlias = Callable[[bytes, PlainVerdict], bytes]
 
 _GZIP_LEVEL = 6
@@ -60,29 +60,26 @@ def write_output(
     elif inputs.format == "parquet":
         _write_parquet([file.path for file in inputs.files], verdicts, output, tags)
     elif inputs.format == "html":
-        _write_folder(inputs, _kept(inputs, verdicts), output)
+        _write_folder(inputs, verdicts, output)
     else:
         pieces = _pieces(inputs, verdicts, tags, compressed=paths.is_compressed)
         if is_standard_output:
             sys.stdout.buffer.writelines(pieces)
             sys.stdout.flush()
         else:
-            is_gzip = paths.is_compressed and inputs.format != "warc"
-            with _opened(output, compressed=is_gzip) as file:
-                file.writelines(pieces)
+            with output.open("wb", buffering=1 << 20) as file:
+                if paths.is_compressed and inputs.format != "warc":
+                    with gzip.GzipFile("", "wb", _GZIP_LEVEL, file, mtime=0) as compressed:
+                        compressed.writelines(pieces)
+                else:
+                    file.writelines(pieces)
     if output.is_file():
         sync_file(output)
 
 
-def _opened(output: Path, *, compressed: bool) -> BinaryIO | gzip.GzipFile:
-    if compressed:
-        return gzip.GzipFile(output, "wb", _GZIP_LEVEL, mtime=0)
-    return output.open("wb", buffering=1 << 20)
-
-
 def _kept(inputs: Inputs, verdicts: Iterator[PlainVerdict]) -> KeptParts:
-    """Yield (file number, part, verdict), but no dropped records. Only records have a verdict."""
-    for number, part in inputs.parts(to_copy=True):
+    """Yield (file, part, verdict), but no dropped records. Only records have a verdict."""
+    for file, part in inputs.parts():
         verdict = None
         if part.is_record:
             verdict = next(verdicts, None)
@@ -92,7 +89,7 @@ def _kept(inputs: Inputs, verdicts: Iterator[PlainVerdict]) -> KeptParts:
                 raise changed_error("an input")
             if verdict["dropped"]:
                 continue
-        yield number, part, verdict
+        yield file, part, verdict
 
 
 def _pieces(
@@ -101,34 +98,34 @@ def _pieces(
     """Yield the bytes of an output that is one file."""
     kept = _kept(inputs, verdicts)
     if inputs.format == "warc":
-        return _warc_pieces(kept, compressed=compressed)
+        yield from _warc_pieces(kept, compressed=compressed)
+        return
+    records = ((part, verdict) for _, part, verdict in kept if verdict is not None)
     if inputs.format == "csv":
-        return _csv_pieces(inputs, kept, tags)
-    return _json_pieces(kept, json_tagger(tags, inputs.encoding), is_array=inputs.is_array)
+        yield from _csv_pieces(inputs, records, tags)
+        return
+    tag = json_tagger(tags, inputs.encoding)
+    pieces = (tag(part.data, verdict) for part, verdict in records)
+    if not inputs.is_array:
+        yield from (piece if piece.endswith(b"\n") else piece + b"\n" for piece in pieces)
+        return
+    separator = b"[\n"
+    for piece in pieces:
+        yield separator + piece
+        separator = b",\n"
+    yield b"[\n]\n" if separator == b"[\n" else b"\n]\n"
 
 
-def _json_pieces(kept: KeptParts, tag: Tagger, *, is_array: bool) -> Iterator[bytes]:
-    """Yield objects, each in lines of its own, and the brackets and commas of an array."""
-    separator = b"[\n" if is_array else b""
-    for _, part, verdict in kept:
-        if verdict is not None:
-            record = tag(part.data, verdict)
-            yield separator + (record if record.endswith(b"\n") or is_array else record + b"\n")
-            separator = b",\n" if is_array else b""
-    if is_array:
-        yield b"[\n]\n" if separator == b"[\n" else b"\n]\n"
-
-
-def _csv_pieces(inputs: Inputs, kept: KeptParts, tags: Mapping[str, str]) -> Iterator[bytes]:
+def _csv_pieces(
+    inputs: Inputs, records: Iterable[tuple[Part, PlainVerdict]], tags: Mapping[str, str]
+) -> Iterator[bytes]:
     """Yield the header and the rows. Rows that cannot be read get no tags."""
     layout, encoding = inputs.layout, inputs.encoding
     width = len(layout.columns)
     if width:
         yield layout.head.encode(encoding)
         yield written_row((*layout.columns, *tags.values()), layout, encoding)
-    for _, part, verdict in kept:
-        if verdict is None:
-            continue
+    for part, verdict in records:
         row: Sequence[object] | str = part.row
         if tags and verdict["reason"] not in _UNREADABLE:
             added = ["" if verdict["kind"] == "skipped" else verdict.get(f) for f in tags]
@@ -148,17 +145,14 @@ def _warc_pieces(kept: KeptParts, *, compressed: bool) -> Iterator[bytes]:
             yield from pieces
 
 
-def _write_folder(inputs: Inputs, kept: KeptParts, folder: Path) -> None:
+def _write_folder(inputs: Inputs, verdicts: Iterator[PlainVerdict], folder: Path) -> None:
     """Copy kept files to a new folder. Of several inputs, each folder gets a subfolder."""
     folder.mkdir()
-    for number, part, _ in kept:
-        source, top = _path_of(part), inputs.files[number].path
-        if source == top:
-            inside = Path(source.name)
-        else:
-            inside = source.relative_to(top)
-            if len(inputs.files) > 1:
-                inside = Path(top.resolve().name, inside)
+    for file, part, _ in _kept(inputs, verdicts):
+        source, top = _path_of(part), file.path
+        inside = Path(source.name) if source == top else source.relative_to(top)
+        if source != top and len(inputs.files) > 1:
+            inside = Path(top.resolve().name, inside)
         target = folder / inside
         if target.exists():
             raise SimhashError(f"{target} would be written twice: rename one of its two inputs")

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 DEFAULT_MAX_BYTES = 64 << 20
 _JSON_ENDINGS = (".jsonl", ".jl", ".ndjson", ".json")
 _SHOWN_FIELDS = 8
+_WORDS = {"not_json": "not a JSON object", "not_its_encoding": "not of its encoding"}
 
 
 class Document(NamedTuple):
@@ -71,6 +72,10 @@ class Skipped(NamedTuple):
     reason: str
     detail: str = ""
 
+    def __str__(self) -> str:
+        detail = f" ({self.detail})" if self.detail else ""
+        return f"{self.place}: {self.reason}{detail}"
+
 
 @dataclass(frozen=True, kw_only=True)
 class DocumentReader:
@@ -100,87 +105,74 @@ class DocumentReader:
             with path.open("rb", buffering=1 << 16) as stream:
                 yield from self.stream(name, stream)
         except OSError as error:
-            yield Skipped(name, "cannot be opened", error.strerror or str(error))
+            yield Skipped(name, "cannot be read", error.strerror or str(error))
 
     def stream(self, name: str, stream: BinaryIO) -> Iterator[Document | Skipped]:
-        """Yield the documents of a file: JSON by its name, HTML by its name or beginning."""
+        """Yield the documents of a file: JSON by its name, HTML by its name or beginning.
+
+        :raises OSError: the stream cannot be read.
+        """
         lower = name.lower().removesuffix(".gz")
-        is_json = lower.endswith(_JSON_ENDINGS)
         try:
             with uncompressed(stream) as content:
-                if is_json:
-                    yield from self._json(name, content)
-                else:
-                    whole = self._read_all(content)
-            if not is_json:  # only after `uncompressed`, whose exit raises DamagedFile
-                yield self._file_document(name, whole, html=lower.endswith(HTML_ENDINGS))
+                if lower.endswith(_JSON_ENDINGS):
+                    yield from self._json(name, content, is_lines=not lower.endswith(".json"))
+                    return
+                whole = content.read(self.max_bytes + 1)
+            is_html = lower.endswith(HTML_ENDINGS)
+            self._check_length(whole)
+            decode = decoded if is_html or begins_as_html_bytes(whole) else decoded_file
+            yield self.page(name, whole, decode(whole), html=is_html)
         except DamagedFile as error:
             yield Skipped(name, "damaged gzip", str(error))
         except Unreadable as error:
             yield Skipped(name, error.reason, error.detail)
-        except OSError as error:
-            yield Skipped(name, "cannot be read", error.strerror or str(error))
 
-    def page(self, name: str, content: bytes, text: str, *, html: bool) -> Document | Skipped:
-        """Return the document of a page that was downloaded.
+    def page(self, name: str, content: bytes, text: str, *, html: bool = False) -> Document:
+        """Return a document.
 
-        :param content: the page, and `text`: the same, decoded.
+        :param content: its bytes, and `text`: the same, decoded.
         :param html: True for HTML; False to detect HTML by the beginning.
+        :raises Unreadable: it is too long, has no text, or is no HTML.
         """
+        self._check_length(content)
+        if html and not is_html(text):
+            raise Unreadable("not HTML")
+        html = html or begins_as_html(text)
+        if not text or text.isspace():
+            raise Unreadable("no text in it")
+        return Document(name, text, is_html=html)
+
+    def _check_length(self, content: bytes) -> None:
         if len(content) > self.max_bytes:
-            return Skipped(name, self._too_long().reason, self._too_long().detail)
-        return self._document(name, text, html=html)
+            reason = f"longer than {self.max_bytes:,} bytes"
+            raise Unreadable(reason, detail="SIMHASH_MAX_BYTES sets the limit")
 
-    def _file_document(self, name: str, content: bytes, *, html: bool) -> Document | Skipped:
-        is_page = html or begins_as_html_bytes(content)
-        text = (decoded if is_page else decoded_file)(content)
-        return self._document(name, text, html=html)
-
-    def _read_all(self, stream: BinaryIO) -> bytes:
-        content = stream.read(self.max_bytes + 1)
-        if len(content) > self.max_bytes:
-            raise self._too_long()
-        return content
-
-    def _too_long(self) -> Unreadable:
-        return Unreadable(
-            f"longer than {self.max_bytes:,} bytes", detail="SIMHASH_MAX_BYTES sets the limit"
-        )
-
-    def _json(self, name: str, stream: io.BufferedReader) -> Iterator[Document | Skipped]:
-        """Yield the document of each line or, if the name ends in ``.json``, of each item."""
+    def _json(
+        self, name: str, stream: io.BufferedReader, *, is_lines: bool
+    ) -> Iterator[Document | Skipped]:
+        """Yield the document of each line or item."""
         lines, encoding = ascii_lines(stream, "utf-8")
-        if name.lower().removesuffix(".gz").endswith(".json"):
+        parts = line_parts(lines, self.max_bytes)
+        if not is_lines:
             parts = json_parts(lines, encoding, self.max_bytes)
-        else:
-            parts = line_parts(lines, self.max_bytes)
         for number, part in enumerate(parts, 1):
             place = f"{name}:{number}"
-            if part.reason == "too_large":
-                yield Skipped(place, f"longer than {self.max_bytes:,} bytes")
-            elif part.is_record:
-                yield self._json_document(place, part.data, encoding)
+            try:
+                self._check_length(part.data)
+                if part.is_record:
+                    yield self._object(place, parse_json(part.data, encoding))
+            except Unreadable as error:
+                yield Skipped(place, _WORDS.get(error.reason, error.reason), error.detail)
 
-    def _json_document(self, place: str, content: bytes, encoding: str) -> Document | Skipped:
-        try:
-            return self._object(place, parse_json(content, encoding))
-        except Unreadable as error:
-            if error.reason == "not_json":
-                return Skipped(place, "not a JSON object")
-            detail = f"it is not {encoding}"
-            return Skipped(place, "not of its encoding", detail)
-
-    def _object(self, place: str, value: dict[str, Any]) -> Document | Skipped:
+    def _object(self, place: str, value: dict[str, Any]) -> Document:
         text = value.get(self.text_field)
+        if text is None:
+            names = ", ".join(list(value)[:_SHOWN_FIELDS]) or "none"
+            detail = f"it has {names}; name the one with the text with --text-field"
+            raise Unreadable(f"no field {self.text_field!r}", detail=detail)
         if not isinstance(text, str):
-            if text is not None:
-                return Skipped(place, f"field {self.text_field!r} is not text")
-            names = ", ".join(list(value)[:_SHOWN_FIELDS])
-            return Skipped(
-                place,
-                f"no field {self.text_field!r}",
-                f"it has {names or 'none'}; name the one with the text with --text-field",
-            )
+            raise Unreadable(f"field {self.text_field!r} is not text")
         fields = ("url", "id") if self.name_field is None else (self.name_field,)
         values = (value.get(field) for field in fields)
         name = next((str(v) for v in values if isinstance(v, (str, int)) and str(v).strip()), place)
@@ -191,13 +183,5 @@ class DocumentReader:
             try:
                 text = plain_text(text)
             except ExtractionError as error:
-                return Skipped(place, "no text could be extracted", str(error))
-        return self._document(without_surrogates(name), text)
-
-    def _document(self, name: str, text: str, *, html: bool = False) -> Document | Skipped:
-        if html and not is_html(text):
-            return Skipped(name, "not HTML")
-        html = html or begins_as_html(text)
-        if not text or text.isspace():
-            return Skipped(name, "no text in it")
-        return Document(name, text, is_html=html)
+                raise Unreadable("no text could be extracted", detail=str(error)) from error
+        return self.page(without_surrogates(name), b"", text)

@@ -8,12 +8,12 @@ must be readable and have a row in the journal.
 from __future__ import annotations
 
 from array import array
+from collections import Counter
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from scrapy_simhash.errors import IndexCorrupt
 from scrapy_simhash.index import records
-from scrapy_simhash.index.base import Entry, NearDuplicate
 from scrapy_simhash.index.offline import opened_database
 from scrapy_simhash.index.records import State
 from scrapy_simhash.index.redis import RedisAddress
@@ -23,7 +23,6 @@ from scrapy_simhash.maintenance.rewriting import rewriting
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
-    from typing import TypeAlias
 
     from scrapy_simhash.index.database import Database
     from scrapy_simhash.index.manifest import Manifest
@@ -32,17 +31,8 @@ if TYPE_CHECKING:
     from scrapy_simhash.maintenance.sources import DatabaseSource, Location
 
 MAX_PROBLEMS = 100
-
-
-class _TextRow(NamedTuple):
-    """The stored text of a page, compressed."""
-
-    key: str
-    value: bytes
-
-
-if TYPE_CHECKING:
-    _Content: TypeAlias = Entry | NearDuplicate | tuple[str, bytes] | _TextRow
+# The kinds of rows, by the first byte of their keys.
+_ENTRY, _LINE, _NOTE, _TEXT, _PROBLEM = b"E", b"N", b"U", b"X", b""
 
 
 @dataclass
@@ -113,18 +103,19 @@ def _check_rows(database: Database, manifest: Manifest, report: CheckReport) -> 
     except ValueError as error:
         report.add(f"the state row is missing or damaged ({error})")
     width_bytes = manifest.plan.bits // 8
-    for entry in _rows(database, width_bytes):
-        if isinstance(entry, str):
-            report.add(entry)
-        elif isinstance(entry, Entry):
+    for kind, content in _rows(database, width_bytes):
+        if kind == _PROBLEM:
+            report.add(content)
+        elif kind == _ENTRY:
             report.entries += 1
-            hashes.append(hash(entry.key))
-            last_sequence = max(last_sequence, entry.number, entry.last_sequence)
-        elif isinstance(entry, NearDuplicate):
+            hashes.append(hash(content.key))
+            last_sequence = max(last_sequence, content.number, content.last_sequence)
+        elif kind == _LINE:
             report.near_duplicates += 1
-            last_sequence = max(last_sequence, entry.sequence)
-        elif isinstance(entry, _TextRow):
-            text_bytes += len(records.text_row_key(entry.key)) + len(entry.value)
+            last_sequence = max(last_sequence, content.sequence)
+        elif kind == _TEXT:
+            key, text = content
+            text_bytes += len(records.text_row_key(key)) + len(text)
     _report_repeated(database, width_bytes, hashes, report)
     for what, counted, found in (
         ("entries", state.entries, report.entries),
@@ -148,8 +139,8 @@ def _report_repeated(
     distinct, counts = np.unique(np.array(hashes, np.int64), return_counts=True)
     repeated = {*distinct[counts > 1].tolist()}  # also hashes that are equal by chance
     first: dict[str, int] = {}
-    for entry in _rows(database, width_bytes) if repeated else ():
-        if isinstance(entry, Entry) and hash(entry.key) in repeated:
+    for kind, entry in _rows(database, width_bytes) if repeated else ():
+        if kind == _ENTRY and hash(entry.key) in repeated:
             other = first.setdefault(entry.key, entry.ordinal)
             if other != entry.ordinal:
                 report.add(f"{entry.key!r} has two entries, {other} and {entry.ordinal}")
@@ -171,61 +162,54 @@ def repair(directory: Path) -> RepairReport:
 
 
 def _repaired(directory: Path, damaged: Damage) -> RepairReport:
-    report = RepairReport(salvaged=damaged == "files")
     with rewriting(directory, damaged=damaged) as (source, store):
-        _copy_readable(source, store, report)
+        kinds = _copy_readable(source, store)
+        report = RepairReport(damaged == "files", len(store), kinds[_LINE], kinds[_PROBLEM])
         source.keep = report.salvaged or report.dropped > 0
     return report
 
 
-def _copy_readable(source: DatabaseSource, store: Store, report: RepairReport) -> None:
-    """Copy the readable rows. Of several entries of a page, the latest one stays: the repair of a
-    database may bring back rows that were deleted.
+def _copy_readable(source: DatabaseSource, store: Store) -> Counter[bytes]:
+    """Copy the readable rows, and return the numbers of rows by kind. Of several entries of a page,
+    the latest one stays, and the others count as problems: the repair of a database may bring back
+    rows that were deleted.
     """
-    for content in _rows(source.database, source.manifest.plan.bits // 8):
-        if isinstance(content, str):
-            report.dropped += 1
-        elif isinstance(content, Entry):
-            entry = content._replace(ordinal=-1)
-            other = store.entry(entry.key)
-            report.dropped += other is not None
-            if other is None or entry.last_sequence >= other.last_sequence:
-                store.write(entry, other, ())
-        elif isinstance(content, NearDuplicate):
+    kinds: Counter[bytes] = Counter()
+    for kind, content in _rows(source.database, source.manifest.plan.bits // 8):
+        kinds[kind] += 1
+        if kind == _ENTRY:
+            other = store.entry(content.key)
+            kinds[_PROBLEM] += other is not None
+            if other is None or content.last_sequence >= other.last_sequence:
+                store.write(content._replace(ordinal=-1), other, ())
+        elif kind == _LINE:
             store.write_lines([content])
-            report.near_duplicates += 1
-        elif isinstance(content, _TextRow):
+        elif kind == _TEXT:
             store.texts.put(*content)
-        else:
+        elif kind == _NOTE:
             name, note = content
             store.replace_note(name, None, note)
-    report.entries = len(store)
+    return kinds
 
 
-def _rows(database: Database, width_bytes: int) -> Iterator[_Content | str]:
-    """Yield the content of all rows, or what is wrong with a row. The state row is left out:
-    `repair` makes it again.
+def _rows(database: Database, width_bytes: int) -> Iterator[tuple[bytes, Any]]:
+    """Yield (kind, content) of all rows but the state row, which `repair` makes again. The content
+    of a note or a text is its name or key and its value; that of a problem says what is wrong.
 
     :param width_bytes: bytes of a fingerprint.
     """
-    for key, value in database.rows(b"", records.END):
+    for row, value in database.rows(b"", records.END):
+        kind, number = row[:1], int.from_bytes(row[1:], "big")
         try:
-            if key != records.STATE_KEY:
-                yield _decoded(key, value, width_bytes)
-        except ValueError as error:  # noqa: PERF203 - each row by itself
-            yield f"the row {key!r}: {error}"
-
-
-def _decoded(key: bytes, value: bytes, width_bytes: int) -> _Content:
-    """Return the content of a row. :raises ValueError: it is damaged, or of no known kind."""
-    kind, number = (key[:1], len(key)), int.from_bytes(key[1:], "big")
-    if kind == (b"E", 5):
-        return records.decode_entry(number, value, width_bytes)
-    if kind == (b"N", 6):
-        return records.decode_near_duplicate(number, value, width_bytes)
-    if key[:1] == b"U":
-        return records.decode_key(key[1:]), value
-    if key[:1] == b"X":
-        decode_text(value)
-        return _TextRow(records.decode_key(key[1:]), value)
-    raise ValueError("a row of no known kind")
+            if (kind, len(row)) == (_ENTRY, 5):
+                yield kind, records.decode_entry(number, value, width_bytes)
+            elif (kind, len(row)) == (_LINE, 6):
+                yield kind, records.decode_near_duplicate(number, value, width_bytes)
+            elif kind in (_NOTE, _TEXT):
+                if kind == _TEXT:
+                    decode_text(value)
+                yield kind, (records.decode_key(row[1:]), value)
+            elif row != records.STATE_KEY:
+                yield _PROBLEM, f"the row {row!r}: a row of no known kind"
+        except ValueError as error:
+            yield _PROBLEM, f"the row {row!r}: {error}"

@@ -18,7 +18,7 @@ import json
 import sys
 import time
 from collections import Counter
-from contextlib import nullcontext
+from contextlib import ExitStack, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -177,14 +177,18 @@ def write_records(name: str, records: Iterable[Mapping[str, Any]]) -> int:
     :raises SimhashError: standard output is closed.
     :raises OSError: the file cannot be written.
     """
-    if name == STANDARD_STREAM:
-        if sys.stdout is None:
+    count = 0
+    with ExitStack() as stack:
+        if name != STANDARD_STREAM:
+            temporary = stack.enter_context(replaced(Path(name)))
+            open_text = gzip.open if name.lower().endswith(".gz") else open
+            file: Any = open_text(temporary, "wt", encoding="utf-8", newline="\n")
+            stack.enter_context(file)
+        elif (file := sys.stdout) is None:
             raise SimhashError("standard output is closed: name a file")
-        return _write_lines(sys.stdout, records)
-    with replaced(Path(name)) as temporary:
-        open_text = gzip.open if name.lower().endswith(".gz") else open
-        with open_text(temporary, "wt", encoding="utf-8", newline="\n") as file:
-            return _write_lines(file, records)
+        for count, record in enumerate(records, 1):  # noqa: B007 - the last one counts
+            file.write(json.dumps(record) + "\n")
+    return count
 
 
 def read_records(name: str) -> Iterator[PlacedRecord]:
@@ -206,23 +210,11 @@ def read_records(name: str) -> Iterator[PlacedRecord]:
         ):
             for number, line in enumerate(lines, 1):
                 if line.strip():
-                    yield PlacedRecord(f"{name}, line {number}", _parsed(line))
+                    record = json.loads(line)
+                    if not isinstance(record, dict):
+                        raise ValueError("not a JSON object")
+                    yield PlacedRecord(f"{name}, line {number}", record)
     except (ValueError, RecursionError) as error:
         raise SimhashError(f"{name}, line {number}: {error}; expected JSON lines") from error
     except DamagedFile as error:
         raise SimhashError(f"{name}: truncated or damaged ({error})") from error
-
-
-def _parsed(line: bytes) -> dict[str, Any]:
-    record = json.loads(line)
-    if not isinstance(record, dict):
-        raise ValueError("not a JSON object")  # noqa: TRY004 - as of a line that is no JSON
-    return record
-
-
-def _write_lines(file: Any, records: Iterable[Mapping[str, Any]]) -> int:
-    count = 0
-    for record in records:
-        file.write(json.dumps(record) + "\n")
-        count += 1
-    return count

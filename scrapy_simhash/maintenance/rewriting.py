@@ -12,11 +12,11 @@ from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
-from scrapy_simhash.documents.files import discard
+from scrapy_simhash.documents.files import discard, replaced
 from scrapy_simhash.errors import StorageError
 from scrapy_simhash.index.database import destroy_database, locking
 from scrapy_simhash.index.kinds import database_kind
-from scrapy_simhash.index.manifest import FILE_NAME, databases
+from scrapy_simhash.index.manifest import databases
 from scrapy_simhash.index.offline import opened_database, read_manifest
 from scrapy_simhash.index.redis import RedisAddress
 from scrapy_simhash.maintenance.sources import DatabaseSource, Location
@@ -29,9 +29,6 @@ if TYPE_CHECKING:
     from scrapy_simhash.index.manifest import Manifest
     from scrapy_simhash.index.redis.store import RedisStore
     from scrapy_simhash.index.store import Store
-
-# A marker file in a directory whose index is incomplete and has no manifest yet.
-_MAKING = f".{FILE_NAME}.making"
 
 Damage = Literal["rows", "files"]
 
@@ -68,7 +65,7 @@ def rewriting(
         with opened(directory) as (manifest, database):
             source = DatabaseSource(database, manifest, damaged=damaged is not None)
             _delete_leftovers(directory, manifest, database.path)
-            with _new_store(directory, new) as store:
+            with _new_store(directory, new, str(directory)) as store:
                 store.skip_to(source.next_sequence)
                 if damaged is None:
                     for name, row in source.notes():
@@ -104,6 +101,8 @@ def _salvaged(directory: Path) -> Iterator[tuple[Manifest, Database]]:
 def making(where: Location, manifest: Manifest) -> Iterator[Store | RedisStore]:
     """Yield the empty store of a new index. After an error, there is no new index.
 
+    A directory gets its name at the end. An interruption leaves one named ``.simhash-…`` beside it.
+
     :param manifest: manifest of the new index.
     :raises StorageError: the directory is not empty, the name is taken, or the storage fails.
     """
@@ -115,32 +114,26 @@ def making(where: Location, manifest: Manifest) -> Iterator[Store | RedisStore]:
                 in_redis.delete()
                 raise
         return
-    directory, location = where, str(where)
+    location = str(where)
     try:
-        marker = directory / _MAKING
-        if marker.exists():  # an earlier call was interrupted
-            for path in databases(directory):
-                destroy_database(location, path)
-        elif directory.exists() and any(directory.iterdir()):
+        if where.exists() and any(where.iterdir()):
             raise StorageError(location, "it is not empty: choose a new directory")
-        directory.mkdir(mode=0o700, parents=True, exist_ok=True)
-        marker.touch()
-        try:
-            with _new_store(directory, manifest) as store:
+        where.parent.mkdir(parents=True, exist_ok=True)
+        with replaced(where) as temporary:
+            temporary.mkdir(mode=0o700)
+            with _new_store(temporary, manifest, location) as store:
                 yield store
-            manifest.write(directory)  # last, on success
-        finally:
-            marker.unlink()
+            manifest.write(temporary)
     except OSError as error:
         raise StorageError(location, f"it cannot be created or written ({error})") from error
 
 
 @contextmanager
-def _new_store(directory: Path, manifest: Manifest) -> Iterator[Store]:
+def _new_store(directory: Path, manifest: Manifest, location: str) -> Iterator[Store]:
     """Yield an empty store; sync and close it at the end, or delete it after an error."""
     from scrapy_simhash.index.store import Store  # loads numpy
 
-    location, path = str(directory), manifest.database_path(directory)
+    path = manifest.database_path(directory)
     kind = database_kind(manifest.database)
     database = kind(location, path)
     try:

@@ -13,7 +13,7 @@ from scrapy_simhash.maintenance.export import PlacedRecord, entry_records, impor
 from scrapy_simhash.maintenance.merge import merge
 from scrapy_simhash.maintenance.rebuild import rebuild, reindex
 from scrapy_simhash.maintenance.remove import expire, remove
-from scrapy_simhash.maintenance.rewriting import making, rewriting
+from scrapy_simhash.maintenance.rewriting import rewriting
 from scrapy_simhash.scheme import PRESETS
 from tests.index.backends import INSTALLED_KINDS, make_backend
 
@@ -108,15 +108,21 @@ def test_a_database_that_is_missing_is_no_empty_index(tmp_path, use):
     assert [path.name for path in index.directory.iterdir()] == ["manifest.json"]
 
 
-def test_an_import_that_was_killed_is_begun_again(tmp_path):
+def test_an_import_that_ends_early_leaves_no_index(tmp_path):
     manifest = Manifest.read(made(tmp_path / "made").directory)
     new = tmp_path / "new"
-    with making(new, manifest) as store:
-        store.close()
-        left = shutil.copytree(new, tmp_path / "left")
-    assert {path.name for path in left.iterdir()} == {KIND, ".manifest.json.making"}
     records_ = [PlacedRecord("?", {"key": "a", "fingerprint": "00ff"})]
-    assert import_entries(left, manifest, records_) == 1
-    assert content(make_backend(KIND, left))[0] == [("a", 0x00FF)]
+
+    def interrupted():
+        yield from records_
+        assert not new.exists()
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        import_entries(new, manifest, interrupted())
+    assert [path.name for path in tmp_path.iterdir()] == ["made"]
+    new.mkdir()
+    assert import_entries(new, manifest, records_) == 1
+    assert content(make_backend(KIND, new))[0] == [("a", 0x00FF)]
     with pytest.raises(StorageError, match="not empty"):
-        import_entries(left, manifest, records_)
+        import_entries(new, manifest, records_)

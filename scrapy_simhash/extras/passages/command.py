@@ -6,11 +6,11 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from scrapy_simhash.commands._command import Command
+from scrapy_simhash.commands._command import Command, argument
 from scrapy_simhash.commands._output import note, progress, show_result
 from scrapy_simhash.commands._pages import (
+    FIELD_ARGUMENTS,
     Skips,
-    add_field_options,
     existing_paths,
     is_url,
     load_page,
@@ -59,19 +59,9 @@ _INDEX = (
 _SHOWN_SOURCES = 10
 
 
-def _add_arguments_of_add(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("files", nargs="+", metavar="FILE", help="a file or folder")
-    _add_arguments_of_both(parser)
-
-
-def _add_arguments_of_check(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("text", metavar="FILE|URL|-", help="a file, a page, or standard input")
-    _add_arguments_of_both(parser)
-
-
-def _add_arguments_of_both(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--index", metavar="DIR", help=_INDEX)
-    add_field_options(parser)
+_ARGUMENTS = (argument("--index", metavar="DIR", help=_INDEX), *FIELD_ARGUMENTS)
+_FILES = argument("files", nargs="+", metavar="FILE", help="a file or folder")
+_TEXT = argument("text", metavar="FILE|URL|-", help="a file, a page, or standard input")
 
 
 def _index_directory(options: argparse.Namespace) -> Path:
@@ -177,7 +167,7 @@ COMMAND = Command(
     None,
     json=False,
     commands=(
-        Command("add", "add documents to the index", _ADD, _add, _add_arguments_of_add),
-        Command("check", "check a text against the index", _CHECK, _check, _add_arguments_of_check),
+        Command("add", "add documents to the index", _ADD, _add, (_FILES, *_ARGUMENTS)),
+        Command("check", "check a text against the index", _CHECK, _check, (_TEXT, *_ARGUMENTS)),
     ),
 )

@@ -9,7 +9,7 @@ from pyspark.sql import functions as F  # noqa: N812 - its usual name
 from pyspark.sql.types import BinaryType
 
 from scrapy_simhash.dedupe.fields import with_names
-from scrapy_simhash.dedupe.fingerprinting import Fingerprinter, Job
+from scrapy_simhash.dedupe.fingerprinting import Fingerprinter
 from scrapy_simhash.errors import SimhashError
 from scrapy_simhash.evidence import encode_evidence
 from scrapy_simhash.extras.spark.candidates import CandidateSearch
@@ -114,7 +114,7 @@ def _verdicts(placed: DataFrame, links: DataFrame) -> DataFrame:
 
 SCHEMA = "key string, fingerprint binary, certainty binary, evidence binary, reason string"
 _COLUMNS = [part.split()[0] for part in SCHEMA.split(", ")]
-# Stands for a file name in jobs, so that default keys can be told from others.
+# The key of records that name none.
 _NO_KEY = "\0"
 
 
@@ -169,9 +169,8 @@ def column_named(name: str) -> Column:
 
 
 def _row(fingerprinter: Fingerprinter, content: bytes | str, width: int) -> tuple[Any, ...]:
-    job = Job(_NO_KEY, 1, [content])
-    [(key, fingerprint, evidence, skipped)] = fingerprinter.fingerprint(job)
-    own_key = None if key == job.default_key(0) else key
+    [(key, fingerprint, evidence, skipped)] = fingerprinter.fingerprint([(_NO_KEY, content)])
+    own_key = None if key == _NO_KEY else key
     if fingerprint is None:
         return (own_key, None, None, None, skipped)
     return (

@@ -7,7 +7,7 @@ from functools import partial
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from scrapy_simhash.commands._command import Command, index_location
+from scrapy_simhash.commands._command import Command, argument, index_location
 from scrapy_simhash.commands._output import note, show_result
 from scrapy_simhash.errors import SimhashError
 from scrapy_simhash.extras.url_rules.evidence import RuleRecord, decode_rules, encode_rules
@@ -69,22 +69,27 @@ def _known_rules(rows: Iterable[tuple[str, bytes]]) -> list[KnownRule]:
     return sorted(stored, key=lambda known: (-known.record.total.spared, known.site, known.rule))
 
 
-def _add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--site", metavar="NAME", help="only rules of this registered domain")
-    parser.add_argument(
+_ARGUMENTS = (
+    argument("--site", metavar="NAME", help="only rules of this registered domain"),
+    argument(
         "--all",
         action="store_true",
         help="also list rules without enough evidence, and removed ones",
-    )
-    action = parser.add_mutually_exclusive_group()
-    action.add_argument(
-        "--remove", metavar="ID", nargs="+", help="remove rules, and do not learn them again"
-    )
-    action.add_argument(
+    ),
+    argument(
+        "--remove",
+        metavar="ID",
+        nargs="+",
+        help="remove rules, and do not learn them again",
+        instead="action",
+    ),
+    argument(
         "--forget",
         action="store_true",
         help="delete all rules, or those of --site; crawls may learn them again",
-    )
+        instead="action",
+    ),
+)
 
 
 def _run(options: argparse.Namespace) -> None:
@@ -157,5 +162,5 @@ def _with_removed(rule: Rule, row: bytes | None) -> bytes:
 
 
 COMMAND = Command(
-    "rules", "list or change the rules of URLs", _DESCRIPTION, _run, _add_arguments, index=True
+    "rules", "list or change the rules of URLs", _DESCRIPTION, _run, _ARGUMENTS, index=True
 )
