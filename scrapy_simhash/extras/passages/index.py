@@ -24,9 +24,9 @@ import os
 import struct
 import threading
 import zlib
-from contextlib import ExitStack
+from array import array
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -39,26 +39,20 @@ from scrapy_simhash.errors import (
     IndexMismatch,
     StorageError,
 )
-from scrapy_simhash.extras.passages.cutting import (
-    BYTES,
-    PLAN,
-    SCHEME,
-    Span,
-    fingerprint_of,
-    spans_of,
-)
-from scrapy_simhash.extras.passages.matching import Matcher
+from scrapy_simhash.extras.passages.cutting import BYTES, PLAN, SCHEME, fingerprint_of, spans_of
+from scrapy_simhash.extras.passages.matching import checked
 from scrapy_simhash.index.database import corrupt, unusable
 from scrapy_simhash.index.kinds import database_kind, default_kind_name
 from scrapy_simhash.index.manifest import read_manifest_file
 from scrapy_simhash.index.tables.tables import Tables
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
     from numpy.typing import NDArray
     from typing_extensions import Self
 
+    from scrapy_simhash.extras.passages.cutting import Span
     from scrapy_simhash.extras.passages.matching import PassageReport
     from scrapy_simhash.fingerprint import Fingerprint
     from scrapy_simhash.index.database import Database
@@ -67,32 +61,12 @@ FILE_NAME = "passages.json"
 FORMAT = {"format": "scrapy-simhash passages", "format_version": 2, "scheme": SCHEME.id}
 _REMEDY = "restore a backup, or delete the directory and add the documents again"
 _HEAD = struct.Struct(">16sI")
-_WORDS = BYTES // 8
-_PASSAGE = np.dtype([("words", ">u8", (_WORDS,)), ("span", ">u4", (2,))])
+_PASSAGE = np.dtype([("words", ">u8", (BYTES // 8,)), ("span", ">u4", (2,))])
 _CACHED_TEXT_CHARACTERS = 4_000_000
 
 # Open indexes by real path. A database can be opened only once; its users in a process share it.
 _indexes: dict[str, PassageIndex] = {}
 _opening = threading.Lock()
-
-
-class Neighbours(NamedTuple):
-    """Passages near another one, as columns: the nearest first, and the oldest document first among
-    those.
-
-    :param distances: in bits.
-    :param documents: the numbers of their documents.
-    :param spans: (start, end) in the documents.
-    """
-
-    distances: NDArray[np.uint16]
-    documents: NDArray[np.uint32]
-    spans: NDArray[np.uint32]
-
-    def where(self, selected: NDArray[np.bool_]) -> Neighbours:
-        """Return the passages where a mask is True."""
-        distances, documents, spans = self
-        return Neighbours(distances[selected], documents[selected], spans[selected])
 
 
 class PassageIndex:
@@ -109,23 +83,21 @@ class PassageIndex:
         self.users = 0
         self.lock = threading.RLock()
         self._numbers: dict[str, int] = {}
-        # Number of a document → its name, and the digest of its text.
-        self._documents: dict[int, tuple[str, bytes]] = {}
-        self._next_number = 1
-        # One row for each passage: number of the document (0 if it is gone); span. The tables have
-        # the same rows.
+        # Number of a document, in rising order → its name, and its rows in the tables.
+        self._documents: dict[int, tuple[str, range]] = {}
         self._tables = Tables(PLAN)
-        self._owners = np.empty(1024, np.uint32)
-        self._spans = np.empty((1024, 2), np.uint32)
-        self._size = 0
+        # For each row of the tables: number of the document, start and end of the passage there.
+        self._places = array("I")
         self._texts: dict[int, str] = {}
         for key, value in database.rows(b"D", b"E"):
             try:
                 [number] = struct.unpack(">xI", key)
-                name, digest, passages = _decode(value)
+                _, count = _HEAD.unpack_from(value)
+                passages = np.frombuffer(value, _PASSAGE, count, _HEAD.size)
+                name = value[_HEAD.size + passages.nbytes :].decode("utf-8", "surrogatepass")
             except (ValueError, struct.error) as error:
                 raise corrupt(location, error, _REMEDY) from error
-            self._remember(number, name, digest, passages)
+            self._remember(number, name, passages)
 
     @property
     def documents(self) -> int:
@@ -135,7 +107,7 @@ class PassageIndex:
     @property
     def passages(self) -> int:
         """Return the number of passages of all documents."""
-        return int(np.count_nonzero(self._owners[: self._size]))
+        return sum(len(rows) for _, rows in self._documents.values())
 
     def __contains__(self, name: str) -> bool:
         return name in self._numbers
@@ -167,41 +139,49 @@ class PassageIndex:
         :return: number of its different passages with a fingerprint; None if the same text is
             stored already.
         """
-        digest = hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest()
+        content = text.encode("utf-8", "surrogatepass")
+        digest = hashlib.blake2b(content, digest_size=16).digest()
         if self._has(name, digest):
             return None
         found: dict[int, Span] = {}
         for span in spans_of(text):  # of a passage that is repeated, the first place counts
             if fingerprint := fingerprint_of(text[slice(*span)]):
                 found.setdefault(fingerprint.value, span)
-        passages = _encoded(found)
+        passages = np.zeros(len(found), _PASSAGE)
+        packed = b"".join(fingerprint.to_bytes(BYTES, "big") for fingerprint in found)
+        passages["words"] = np.frombuffer(packed, ">u8").reshape(-1, BYTES // 8)
+        passages["span"] = np.array([*found.values()], ">u4").reshape(-1, 2)
+        row = _HEAD.pack(digest, len(passages)) + passages.tobytes()
+        row += name.encode("utf-8", "surrogatepass")
         with self.lock:
             if self._has(name, digest):
                 return None
-            number, old = self._next_number, self._numbers.get(name)
-            head = _HEAD.pack(digest, len(passages))
+            number, old = next(reversed(self._documents), 0) + 1, self._numbers.get(name)
             self._database.write(
-                [
-                    (_key(b"D", number), head + passages.tobytes() + _utf8(name)),
-                    (_key(b"T", number), zlib.compress(_utf8(text))),
-                ],
+                [(_key(b"D", number), row), (_key(b"T", number), zlib.compress(content))],
                 [] if old is None else [_key(b"D", old), _key(b"T", old)],
             )
-            self._forget(name)
-            self._remember(number, name, digest, passages)
+            if old is not None:
+                _, rows = self._documents.pop(old)
+                self._texts.pop(old, None)
+                for gone in rows:
+                    self._tables.forget(gone)
+            self._remember(number, name, passages)
         return len(passages)
 
-    def near(self, queries: Sequence[Fingerprint], max_distance: int) -> list[Neighbours]:
-        """Return the passages within a distance of each query."""
+    def near(self, queries: Sequence[Fingerprint], max_distance: int) -> list[NDArray[np.int64]]:
+        """Return the passages within a distance of each query, as rows (distance in bits, number of
+        the document, start, end): the nearest first, and the oldest document first among those.
+        """
         results = []
+        places = np.frombuffer(self._places, np.uint32).reshape(-1, 3)
         for query, found in zip(queries, self._tables.near(queries, max_distance), strict=True):
             rows = np.array(found, np.intp)
-            rows = rows[self._owners[rows] > 0]
-            differing = self._tables.fingerprints(rows) ^ _words_of(query.value)
-            distances = np.bitwise_count(differing).sum(axis=1, dtype=np.uint16)
-            owners, spans = self._owners[rows], self._spans[rows]
-            order = np.lexsort((spans[:, 0], owners, distances))
-            results.append(Neighbours(distances[order], owners[order], spans[order]))
+            words = np.frombuffer(query.value.to_bytes(BYTES, "little"), "<u8")
+            differing = self._tables.fingerprints(rows) ^ words
+            distances = np.bitwise_count(differing).sum(axis=1, dtype=np.int64)
+            near = np.column_stack([distances, places[rows]])
+            results.append(near[np.lexsort((near[:, 2], near[:, 1], near[:, 0]))])
         return results
 
     def check(self, name: str, text: str, *, exclude: str | None = None) -> PassageReport:
@@ -212,11 +192,12 @@ class PassageIndex:
         """
         with self.lock:
             self._require_open()
-            return Matcher(self, exclude).check(name, text)
+            return checked(self, name, text, exclude)
 
     def sync(self) -> None:
         """Sync all writes to disk, as `close` does."""
-        self._require_open().sync()
+        self._require_open()
+        self._database.sync()
 
     def close(self) -> None:
         """Close the index, if this was its last user."""
@@ -235,42 +216,26 @@ class PassageIndex:
     def __exit__(self, *exception: object) -> None:
         self.close()
 
-    def _require_open(self) -> Database:
+    def _require_open(self) -> None:
         if self.users <= 0:
             raise IndexClosed(self.location, "used after close()")
-        return self._database
 
     def _has(self, name: str, digest: bytes) -> bool:
         self._require_open()
-        known = self._documents.get(self._numbers.get(name, 0))
-        return known is not None and known[1] == digest
+        row = self._database.get(_key(b"D", self._numbers.get(name, 0)))
+        return row is not None and row.startswith(digest)
 
-    def _remember(
-        self, number: int, name: str, digest: bytes, passages: np.ndarray[Any, Any]
-    ) -> None:
-        start, count = self._size, len(passages)
-        stop = start + count
-        if stop > len(self._owners):
-            capacity = max(2 * len(self._owners), stop)
-            self._owners = np.resize(self._owners, capacity)
-            self._spans = np.resize(self._spans, (capacity, 2))
-        self._owners[start:stop] = number
-        self._spans[start:stop] = passages["span"]
-        self._size = stop
+    def _remember(self, number: int, name: str, passages: np.ndarray[Any, Any]) -> None:
+        first, count = len(self._tables), len(passages)
+        self._numbers[name] = number
+        self._documents[number] = name, range(first, first + count)
+        owners = np.full(count, number)
+        places = np.column_stack([owners, passages["span"]]).astype(np.uint32)
+        self._places.frombytes(places.tobytes())
         if count:
             words = passages["words"][:, ::-1].astype(np.uint64)
             nothing = np.zeros(count, np.uint64)  # passages have neither keys nor marks
-            self._tables.extend(start, words, nothing, nothing)
-        self._numbers[name] = number
-        self._documents[number] = name, digest
-        self._next_number = max(self._next_number, number + 1)
-
-    def _forget(self, name: str) -> None:
-        number = self._numbers.pop(name, None)
-        if number is not None:
-            del self._documents[number]
-            self._texts.pop(number, None)
-            self._owners[: self._size][self._owners[: self._size] == number] = 0
+            self._tables.extend(first, words, nothing, nothing)
 
 
 def open_passages(
@@ -292,11 +257,12 @@ def open_passages(
         if index is None:
             try:
                 kind = _kind(directory, create=create, kind=kind or default_kind_name())
-                with ExitStack() as opened:
-                    database = database_kind(kind)(location, directory / "documents", _REMEDY)
-                    opened.callback(database.close)
+                database = database_kind(kind)(location, directory / "documents", _REMEDY)
+                try:
                     index = _indexes[real_path] = PassageIndex(database, location, real_path)
-                    opened.pop_all()
+                except BaseException:
+                    database.close()
+                    raise
             except IndexLocked as error:
                 raise IndexLocked(
                     location,
@@ -342,28 +308,3 @@ def _kind(directory: Path, *, create: bool, kind: str) -> str:
 
 def _key(first: bytes, number: int) -> bytes:
     return first + number.to_bytes(4, "big")
-
-
-def _utf8(text: str) -> bytes:
-    return text.encode("utf-8", "surrogatepass")
-
-
-def _words_of(fingerprint: int) -> np.ndarray[Any, Any]:
-    return np.frombuffer(fingerprint.to_bytes(BYTES, "little"), "<u8")
-
-
-def _encoded(passages: Mapping[int, Span]) -> np.ndarray[Any, Any]:
-    """Return the passages of a document, by their fingerprints, as rows of `_PASSAGE`."""
-    rows = np.zeros(len(passages), _PASSAGE)
-    for row, (fingerprint, span) in zip(rows, passages.items(), strict=True):
-        row["words"] = np.frombuffer(fingerprint.to_bytes(BYTES, "big"), ">u8")
-        row["span"] = span
-    return rows
-
-
-def _decode(value: bytes) -> tuple[str, bytes, np.ndarray[Any, Any]]:
-    """Return (name, digest, passages) of a document. :raises ValueError, struct.error: damaged."""
-    digest, count = _HEAD.unpack_from(value)
-    passages = np.frombuffer(value, _PASSAGE, count, _HEAD.size)
-    name = value[_HEAD.size + passages.nbytes :].decode("utf-8", "surrogatepass")
-    return name, digest, passages

@@ -6,19 +6,21 @@ is a neighbour whose text is similar enough.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from dataclasses import asdict, dataclass, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Literal
-
-import numpy as np
 
 from scrapy_simhash.extras.passages.cutting import MAX_REACH, fingerprint_of, reach_of, spans_of
 from scrapy_simhash.folding import normalize
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
 
-    from scrapy_simhash.extras.passages.index import Neighbours, PassageIndex
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from scrapy_simhash.extras.passages.index import PassageIndex
 
 
 _MAX_SOURCES = 5
@@ -32,71 +34,54 @@ _MAX_COMPARED = 64
 _BATCH_PASSAGES = 64
 
 
-class Matcher:
-    """A matcher of a text against the documents of an index, whose lock the caller holds.
+def checked(index: PassageIndex, name: str, text: str, exclude: str | None) -> PassageReport:
+    """Return the report that `PassageIndex.check` describes. The caller holds the index's lock."""
+    spans = spans_of(text)
+    different = list(dict.fromkeys(text[slice(*span)] for span in spans))
+    known: dict[str, CheckedPassage] = {}
+    for start in range(0, len(different), _BATCH_PASSAGES):
+        batch = different[start : start + _BATCH_PASSAGES]
+        fingerprints = {passage: fingerprint_of(passage) for passage in batch}
+        asked = {passage: found for passage, found in fingerprints.items() if found}
+        near = dict(zip(asked, index.near([*asked.values()], MAX_REACH), strict=True))
+        known |= {one: _compared(index, one, near.get(one), exclude) for one in batch}
+    passages = [replace(known[text[start:end]], start=start, end=end) for start, end in spans]
+    return _summed_up(name, text, passages)
 
-    :param exclude: name of a document that is no source.
+
+def _compared(
+    index: PassageIndex, passage: str, near: NDArray[np.int64] | None, exclude: str | None
+) -> CheckedPassage:
+    """Return the result for a passage, whose place is left out.
+
+    :param near: rows of `PassageIndex.near`; None if the passage is too short.
     """
-
-    def __init__(self, index: PassageIndex, exclude: str | None) -> None:
-        self._index = index
-        self._excluded = None if exclude is None else index.number(exclude)
-
-    def check(self, name: str, text: str) -> PassageReport:
-        """Return the report that `PassageIndex.check` describes."""
-        spans = spans_of(text)
-        different = list(dict.fromkeys(text[slice(*span)] for span in spans))
-        checked: dict[str, CheckedPassage] = {}
-        for start in range(0, len(different), _BATCH_PASSAGES):
-            batch = different[start : start + _BATCH_PASSAGES]
-            checked.update(zip(batch, self._check_passages(batch), strict=True))
-        passages = [replace(checked[text[start:end]], start=start, end=end) for start, end in spans]
-        return summed_up(name, text, passages)
-
-    def _check_passages(self, passages: Sequence[str]) -> Iterator[CheckedPassage]:
-        """Yield the results for passages, whose places are left out."""
-        fingerprints = [fingerprint_of(passage) for passage in passages]
-        near = iter(self._index.near([one for one in fingerprints if one], MAX_REACH))
-        for passage, fingerprint in zip(passages, fingerprints, strict=True):
-            if fingerprint is None:
-                yield CheckedPassage(start=0, end=0, text=passage, level="none", short=True)
-            else:
-                yield self._checked(passage, next(near))
-
-    def _checked(self, passage: str, near: Neighbours) -> CheckedPassage:
-        reach = reach_of(passage)
-        near = near.where((near.distances <= reach) & (near.documents != (self._excluded or 0)))
-        best: dict[int, Source] = {}
-        different: set[int] = set()
-        nearest = (column[:_MAX_COMPARED].tolist() for column in near)
-        for distance, number, (start, end) in zip(*nearest, strict=True):
-            text = self._index.text(number)[start:end]
-            similarity = similarity_of(passage, text)
-            if similarity < _MIN_SIMILARITY:
-                different.add(number)
-            elif number not in best or similarity > best[number].similarity:
-                name = self._index.name(number)
-                best[number] = Source(name, start, end, similarity, distance, text)
-            if sum(source.similarity == 1 for source in best.values()) == _MAX_SOURCES:
-                break  # no source can be better
-        sources = sorted(best.values(), key=lambda source: (-source.similarity, source.distance))
-        # Documents that were not compared count.
-        documents = len({*np.unique(near.documents).tolist()} - (different - best.keys()))
-        return CheckedPassage(
-            start=0,
-            end=0,
-            text=passage,
-            level=self._level(sources, documents),
-            sources=tuple(sources[:_MAX_SOURCES]),
-            documents=documents if sources else 0,
-        )
-
-    def _level(self, sources: list[Source], documents: int) -> Level:
-        if not sources:
-            return "none"
-        if documents >= _COMMON_DOCUMENTS:
-            return "common"
-        return "high" if sources[0].similarity >= _HIGH_SIMILARITY else "medium"
+    unknown = CheckedPassage(start=0, end=0, text=passage, level="none", short=near is None)
+    if near is None:
+        return unknown
+    excluded = None if exclude is None else index.number(exclude)
+    near = near[(near[:, 0] <= reach_of(passage)) & (near[:, 1] != (excluded or 0))]
+    best: dict[int, Source] = {}
+    different: set[int] = set()
+    for distance, number, start, end in near[:_MAX_COMPARED].tolist():
+        text = index.text(number)[start:end]
+        similarity = similarity_of(passage, text)
+        if similarity < _MIN_SIMILARITY:
+            different.add(number)
+        elif number not in best or similarity > best[number].similarity:
+            best[number] = Source(index.name(number), start, end, similarity, distance, text)
+        if sum(source.similarity == 1 for source in best.values()) == _MAX_SOURCES:
+            break  # no source can be better
+    if not best:
+        return unknown
+    sources = sorted(best.values(), key=lambda source: (-source.similarity, source.distance))
+    # Documents that were not compared count.
+    documents = len({*near[:, 1].tolist()} - (different - best.keys()))
+    level: Level = "high" if sources[0].similarity >= _HIGH_SIMILARITY else "medium"
+    if documents >= _COMMON_DOCUMENTS:
+        level = "common"
+    found = tuple(sources[:_MAX_SOURCES])
+    return replace(unknown, level=level, sources=found, documents=documents)
 
 
 @lru_cache(maxsize=4096)  # many documents have the same text of a shared passage
@@ -201,60 +186,36 @@ class PassageReport:
         return values
 
 
-def summed_up(document: str, text: str, passages: Sequence[CheckedPassage]) -> PassageReport:
-    """Return the report on checked passages, which are sorted by start.
-
-    Passages may overlap; each character counts once. White space does not count.
-    """
-    length = _length(text)
-    known, similar, common = (_Coverage(text, length) for _ in range(3))
-    by_source: dict[str, _Coverage] = {}
-    for passage in passages:
-        if passage.level == "common":
-            common.add(passage)
-        if not passage.sources:
-            continue
-        known.add(passage)
-        similar.add(passage, passage.similarity)
-        for name in {source.document for source in passage.sources}:
-            by_source.setdefault(name, _Coverage(text, length)).add(passage)
+def _summed_up(document: str, text: str, passages: Sequence[CheckedPassage]) -> PassageReport:
+    """Return the report on the passages of a text. White space does not count."""
+    total = _length(text) or 1
+    known = [passage for passage in passages if passage.sources]
+    by_source: defaultdict[str, list[int]] = defaultdict(list)
+    for passage in known:
+        for source in passage.sources:
+            by_source[source.document].append(_length(passage.text))
     shares = [
-        SourceShare(document=name, share=coverage.share, passages=coverage.passages)
-        for name, coverage in by_source.items()
+        SourceShare(document=name, share=_share(sum(lengths), total), passages=len(lengths))
+        for name, lengths in by_source.items()
     ]
     shares.sort(key=lambda source: (-source.share, -source.passages, source.document))
+    lengths = [_length(passage.text) for passage in known]
+    similar = [length * passage.similarity for length, passage in zip(lengths, known, strict=True)]
+    common = [_length(passage.text) for passage in known if passage.level == "common"]
     return PassageReport(
         document=document,
         characters=len(text),
-        known_share=known.share,
-        similar_share=similar.share,
-        common_share=common.share,
+        known_share=_share(sum(lengths), total),
+        similar_share=_share(sum(similar), total),
+        common_share=_share(sum(common), total),
         sources=tuple(shares[:_MAX_SHARES]),
         passages=tuple(passages),
     )
 
 
-class _Coverage:
-    """The share of a text that passages cover. They must be added in order of start."""
-
-    def __init__(self, text: str, length: int) -> None:
-        self._text = text
-        self._length = length
-        self._end = 0
-        self._covered = 0.0
-        self.passages = 0
-
-    def add(self, passage: CheckedPassage, weight: float = 1.0) -> None:
-        self.passages += 1
-        start = max(passage.start, self._end)
-        if passage.end > start:
-            self._covered += weight * _length(self._text[start : passage.end])
-            self._end = passage.end
-
-    @property
-    def share(self) -> float:
-        share = self._covered / self._length if self._length else 0.0
-        return round(share, _SHARE_DIGITS) or share  # no share is rounded to 0
+def _share(covered: float, total: int) -> float:
+    share = covered / total
+    return round(share, _SHARE_DIGITS) or share  # no share is rounded to 0
 
 
 def _length(text: str) -> int:

@@ -79,8 +79,7 @@ def test_neighbours_are_those_of_a_linear_scan_but_for_a_few_far_ones(filled):
 
 
 def rows_of(near):
-    columns = near.distances.tolist(), near.documents.tolist(), near.spans.tolist()
-    return [(apart, number, tuple(span)) for apart, number, span in zip(*columns, strict=True)]
+    return [(apart, number, (start, end)) for apart, number, start, end in near.tolist()]
 
 
 def test_the_most_similar_source_comes_first(tmp_path):
