@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 
     from typing_extensions import Self
 
-    from scrapy_simhash.confirmation import Confirmation
     from scrapy_simhash.evidence import Evidence
     from scrapy_simhash.index.base import (
         Action,
@@ -28,7 +27,6 @@ if TYPE_CHECKING:
         Observation,
     )
     from scrapy_simhash.index.pending import Pending
-    from scrapy_simhash.index.plan import TablePlan
     from scrapy_simhash.index.redis.store import RedisStore
     from scrapy_simhash.index.rules import CrawlRules, Neighbour
     from scrapy_simhash.index.store import Store
@@ -56,6 +54,10 @@ class Index:
 
     :param rules: the rules of this crawl.
     :param on_close: called once, with the pages that are still pending, when the index is closed.
+
+    Attributes: `scheme` and `plan` (the tables) that the index was made with; `location`, its
+    directory, its server and name, or ``memory``; and of the rules `max_distance` (k, inclusive),
+    `confirmation` and `crawl_start`, the first sequence number of this crawl.
     """
 
     def __init__(
@@ -65,7 +67,11 @@ class Index:
         on_close: Callable[[Sequence[Pending]], None],
     ) -> None:
         self._store = store
+        self.location, manifest = store.location, store.manifest
+        self.scheme, self.plan = manifest.scheme, manifest.plan
         self.rules = rules
+        self.max_distance, self.confirmation = rules.max_distance, rules.confirmation
+        self.crawl_start = rules.crawl_start
         self._on_close = on_close
         self._closed = False
         # The pages that this index made pending. After a failover, a server may give a sequence
@@ -73,36 +79,6 @@ class Index:
         self._pending: dict[tuple[int, str], Pending] = {}
         # The similar pages whose log lines were removed, because they were discarded.
         self._unlogged: set[tuple[int, str]] = set()
-
-    @property
-    def scheme(self) -> Scheme:
-        """The scheme that the index was made with."""
-        return self._store.manifest.scheme
-
-    @property
-    def plan(self) -> TablePlan:
-        """The tables that the index was made with."""
-        return self._store.manifest.plan
-
-    @property
-    def location(self) -> str:
-        """Directory of the index, its server and name, or ``memory``."""
-        return self._store.location
-
-    @property
-    def max_distance(self) -> int:
-        """k, the upper limit for the distance of a copy, inclusive."""
-        return self.rules.max_distance
-
-    @property
-    def confirmation(self) -> Confirmation:
-        """Conditions for a page within k bits to count as a copy."""
-        return self.rules.confirmation
-
-    @property
-    def crawl_start(self) -> int:
-        """First sequence number of this crawl."""
-        return self.rules.crawl_start
 
     @property
     def texts(self) -> Texts:
@@ -197,9 +173,7 @@ class Index:
             try:
                 self._store.confirm(pages, self.rules)
             finally:
-                for page in pages:
-                    if page.is_settled:
-                        self._forget(page)
+                self._forget(pages)
 
     def discard(self, observed: Observation | str) -> None:
         """Forget a pending page that failed, so that a copy can take its place.
@@ -215,13 +189,14 @@ class Index:
         with self._store.lock:
             pages = [page for one in observed for page in self._select(one)]
             self._store.release(pages)
-            for page in pages:
-                self._forget(page)
-            similar = [
-                page.observation for page in pages if page.observation.similar_to is not None
+            self._forget(pages)
+            pairs = [
+                (page.observation.sequence, page.observation.key)
+                for page in pages
+                if page.observation.similar_to is not None
             ]
-            self._unlogged.update((one.sequence, one.key) for one in similar)
-            self._store.unlog([one.sequence for one in similar])
+            self._unlogged.update(pairs)
+            self._store.unlog([sequence for sequence, _ in pairs])
 
     def acted(self, observed: Observation, action: Action | None) -> None:
         """Record what was done with a page in its line of the near-duplicate log, if it has one.
@@ -373,8 +348,11 @@ class Index:
             return [page]
         return []
 
-    def _forget(self, page: Pending) -> None:
-        self._pending.pop((page.observation.sequence, page.observation.key), None)
+    def _forget(self, pages: Iterable[Pending]) -> None:
+        """Forget the pages that are settled."""
+        for page in pages:
+            if page.is_settled:
+                self._pending.pop((page.observation.sequence, page.observation.key), None)
 
 
 def check_page(scheme: Scheme, key: str, fingerprint: int) -> None:

@@ -20,14 +20,13 @@ from scrapy_simhash.index.base import NOTHING_NEAR, Within
 from scrapy_simhash.index.marks import mark_of
 from scrapy_simhash.index.pending import Pending, PendingPages
 from scrapy_simhash.index.rows import Rows
-from scrapy_simhash.index.tables import FOLDER, delete_tables
+from scrapy_simhash.index.tables import FOLDER
 from scrapy_simhash.index.tables.crowds import OTHERS
-from scrapy_simhash.index.tables.format import Unfit
 from scrapy_simhash.index.tables.tables import FEW_ROWS, STEP_EVERY, Tables
 from scrapy_simhash.index.texts import Texts
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Sequence
     from typing import TypeAlias
 
     from scrapy_simhash.evidence import Evidence
@@ -44,8 +43,6 @@ logger = logging.getLogger(__name__)
 _PROGRESS_INTERVAL_S = 5.0
 # Tables are made again if more of their rows than these are of no use, and more than half.
 _MAX_USELESS_ROWS = 1024
-# Results of `prefetch` are of no use once so many rows were added.
-_MAX_ADDED = 256
 # How often a search is repeated that finds pages that are gone.
 _MAX_SEARCHES = 64
 
@@ -74,10 +71,9 @@ class Store(Rows):
         """Number of open `Index` objects."""
         self.texts = Texts(self)
         self._pending = PendingPages()
-        # Results of `prefetch` by (fingerprint, certainty, mark, distance), and the fingerprints of
-        # the rows that were added later.
-        self._prefetched: Mapping[tuple[int, bytes, int | None, int], list[int]] = {}
-        self._added: list[int] = []
+        # Results of `prefetch` by (fingerprint, certainty, mark, distance). Those are deleted that
+        # were used, and those that a row belongs to which was added later.
+        self._prefetched: dict[tuple[int, bytes, int | None, int], list[int]] = {}
         self._has_warned = False
         self._folder = None if database.path is None else database.path / FOLDER
         self._tables = self._opened_tables()
@@ -104,33 +100,31 @@ class Store(Rows):
             be copies of the page are left out, see `scrapy_simhash.index.tables.crowds`.
         """
         query = fingerprint, certainty, mark, max_distance
-        ordinals = self._prefetched.get(query)
-        if ordinals is None or any(
-            (fingerprint ^ other).bit_count() <= max_distance for other in self._added
-        ):
-            ordinals = self._near(*query)
-        if not ordinals:
-            return Within([], [])
-        found, gone = self._read(fingerprint, max_distance, ordinals)
-        # Rows of pages that are gone may have taken places of others.
-        for _ in range(_MAX_SEARCHES if mark is not None else 0):
-            if not gone or len(ordinals) < OTHERS:
+        ordinals = self._prefetched.pop(query, None)
+        for _ in range(_MAX_SEARCHES):
+            if ordinals is None:
+                marks = None if mark is None else [mark]
+                [ordinals] = self._tables.near([query[:2]], max_distance, marks)
+            if not ordinals:
+                return Within([], [])
+            found, gone = self._read(fingerprint, max_distance, ordinals)
+            if mark is None or not gone or len(ordinals) < OTHERS:
                 break
+            # Rows of pages that are gone may have taken places of others.
             for ordinal in gone:
                 self._tables.forget(ordinal)
-            ordinals = self._near(*query)
-            found, gone = self._read(fingerprint, max_distance, ordinals)
+            ordinals = None
         return found
 
     def prefetch(self, pages: Iterable[tuple[int, Evidence]], rules: CrawlRules) -> None:
         """Search for several (fingerprint, evidence) at once, which is faster than one by one.
-        `within` then only searches again if a row near the fingerprint was added later.
+        `within` then searches only if a row near the fingerprint was added later, or for another
+        page with the same fingerprint.
         """
         k = rules.max_distance
         queries = [(value, page.certainty, rules.mark(page), k) for value, page in pages]
         pairs, marks = [query[:2] for query in queries], [query[2] for query in queries]
         self._prefetched = dict(zip(queries, self._tables.near(pairs, k, marks), strict=True))
-        self._added = []
 
     def _observe(self, page: PageToObserve, rules: CrawlRules) -> Observed:
         """Return what a page is, and the pending page that it becomes, or None. Write the line of a
@@ -301,12 +295,6 @@ class Store(Rows):
                 for other in replaced
             )
 
-    def _near(
-        self, fingerprint: int, certainty: bytes, mark: int | None, max_distance: int
-    ) -> list[int]:
-        marks = None if mark is None else [mark]
-        return self._tables.near([(fingerprint, certainty)], max_distance, marks)[0]
-
     def _read(
         self, fingerprint: int, max_distance: int, ordinals: Sequence[int]
     ) -> tuple[Within, set[int]]:
@@ -340,10 +328,9 @@ class Store(Rows):
             )
         key, mark = records.encode_key(entry.key), mark_of(entry.evidence)
         self._tables.add(ordinal, entry.fingerprint, key, mark)
-        if self._prefetched:
-            self._added.append(entry.fingerprint)
-            if len(self._added) > _MAX_ADDED:
-                self._prefetched = {}
+        for query in [*self._prefetched]:
+            if (query[0] ^ entry.fingerprint).bit_count() <= query[3]:
+                del self._prefetched[query]
         if ordinal % STEP_EVERY == 0:
             self._step()
         return ordinal
@@ -383,32 +370,26 @@ class Store(Rows):
 
     def _opened_tables(self) -> Tables:
         """Return the tables, with all entries. Files that don't fit are made again."""
-        folder, why = self._folder, ""
-
-        def opened() -> Tables:
-            made_for, sync = f"{self._state.identity:016x}", self._database.sync
-            return Tables(self.manifest.plan, folder, made_for=made_for, before_visible=sync)
-
+        made_for, folder = f"{self._state.identity:016x}", self._folder
+        most = 2 * len(self) + _MAX_USELESS_ROWS
         try:
-            try:
-                self._tables = opened()
-            except Unfit as reason:
-                why = str(reason)
-            else:
-                if not self._tables.stop and len(self) > FEW_ROWS:
-                    why = "they are missing"
-                elif len(self._tables) > 2 * len(self) + _MAX_USELESS_ROWS:
-                    why = "more than half of their rows are of removed pages"
-            if why and folder is not None:
-                delete_tables(folder)
-                self._tables = opened()
+            self._tables = Tables(
+                self.manifest.plan,
+                folder,
+                made_for=made_for,
+                max_rows=most,
+                before_visible=self._database.sync,
+            )
         except OSError as error:
             raise StorageError(
                 self.location,
                 f"its tables cannot be read or written ({error}): check the disk and the "
                 f"permissions of {folder}, or delete this folder; it is made again",
             ) from error
-        self._fill(why if folder is not None else "")
+        why = self._tables.unfit
+        if not why and folder is not None and not self._tables.stop and len(self) > FEW_ROWS:
+            why = "they are missing"
+        self._fill(why)
         return self._tables
 
     def _fill(self, why: str) -> None:

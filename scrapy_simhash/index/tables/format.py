@@ -19,7 +19,7 @@ import numpy as np
 from xxhash import xxh3_64, xxh3_64_hexdigest
 
 from scrapy_simhash.documents.files import replaced, sync_file
-from scrapy_simhash.index.tables import COLUMNS, STATE, is_run
+from scrapy_simhash.index.tables import COLUMNS, STATE, delete_tables, is_run
 from scrapy_simhash.index.tables.rows import Columns
 from scrapy_simhash.index.tables.runs import Run
 
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 _MAX_UNSYNCED_BYTES = 32 << 20
 
 
-class Unfit(Exception):
+class _Unfit(Exception):
     """The files cannot be used, and why."""
 
 
@@ -43,52 +43,63 @@ class Stored:
     :param runs: by the name of the file.
     :param sums: the XXH3-64 of each file, by name.
     :param stop: all numbers in the files are lower.
+    :param unfit: why files were deleted; or empty.
     """
 
     columns: Columns
     runs: dict[str, Run] = field(default_factory=dict)
     sums: dict[str, xxh3_64] = field(default_factory=lambda: {name: xxh3_64() for name in COLUMNS})
     stop: int = 0
+    unfit: str = ""
 
 
-def read(folder: Path | None, made_for: str, words: int) -> Stored:
-    """Return the content of a folder, and delete runs that do not belong to it.
+def read(folder: Path | None, made_for: str, words: int, max_rows: int) -> Stored:
+    """Return the content of a folder, and delete files that do not belong to it: all if they were
+    made for something else, have too many rows, are damaged or incomplete.
 
     :param made_for: the index, its plan, and the version of the format.
     :param words: number of words of a fingerprint.
-    :raises Unfit: the files were made for something else, or are damaged or incomplete.
     :raises OSError: they cannot be read or deleted.
     """
     if folder is None or not (folder / STATE).exists():
         return Stored(Columns.empty(words))
     try:
-        text, _, checksum = (folder / STATE).read_text("utf-8").partition("\n")
-        if xxh3_64_hexdigest(text.encode()) != checksum:
-            raise Unfit(f"the checksum of {STATE} is wrong")
-        state = json.loads(text)
-        if state["made_for"] != made_for:
-            raise Unfit("they were made for another index or by another release")
-        runs = {
-            name: Run(_mapped(folder / name, "<u4", (size,)), *rest)
-            for name, (size, *rest) in state["runs"].items()
-        }
-        columns = _mapped_columns(folder, state["rows"], words)
-        contents = dict(zip(COLUMNS, columns, strict=True)) | {
-            name: run.words for name, run in runs.items()
-        }
-        sums = {name: xxh3_64(content.data) for name, content in contents.items()}
-        for name, content in sums.items():
-            if content.intdigest() != state["sums"][name]:
-                raise Unfit(f"the checksum of {name} is wrong")
-        stop = int(state["stop"])
-    except FileNotFoundError as error:
-        raise Unfit(f"{error.filename} is missing") from error
-    except (ValueError, TypeError, KeyError, AttributeError) as error:
-        raise Unfit(f"a file is damaged: {error}") from error
-    for path in folder.iterdir():
-        if path.name.startswith(".simhash-") or (is_run(path) and path.name not in runs):
-            path.unlink()
-    return Stored(columns, runs, sums, stop)
+        stored = _read(folder, made_for, words)
+        if len(stored.columns.ids) > max_rows:
+            raise _Unfit("more than half of their rows are of removed pages")
+    except _Unfit as error:
+        unfit = str(error)
+    except (FileNotFoundError, ValueError, TypeError, KeyError, AttributeError) as error:
+        unfit = f"a file is missing or damaged: {error}"
+    else:
+        for path in folder.iterdir():
+            if path.name.startswith(".simhash-") or (is_run(path) and path.name not in stored.runs):
+                path.unlink()
+        return stored
+    delete_tables(folder)
+    return Stored(Columns.empty(words), unfit=unfit)
+
+
+def _read(folder: Path, made_for: str, words: int) -> Stored:
+    text, _, checksum = (folder / STATE).read_text("utf-8").partition("\n")
+    if xxh3_64_hexdigest(text.encode()) != checksum:
+        raise _Unfit(f"the checksum of {STATE} is wrong")
+    state = json.loads(text)
+    if state["made_for"] != made_for:
+        raise _Unfit("they were made for another index or by another release")
+    runs = {
+        name: Run(_mapped(folder / name, "<u4", (size,)), *rest)
+        for name, (size, *rest) in state["runs"].items()
+    }
+    columns = _mapped_columns(folder, state["rows"], words)
+    contents = dict(zip(COLUMNS, columns, strict=True)) | {
+        name: run.words for name, run in runs.items()
+    }
+    sums = {name: xxh3_64(content.data) for name, content in contents.items()}
+    for name, content in sums.items():
+        if content.intdigest() != state["sums"][name]:
+            raise _Unfit(f"the checksum of {name} is wrong")
+    return Stored(columns, runs, sums, int(state["stop"]))
 
 
 def appended(folder: Path, stored: Stored, added: Columns) -> Stored:

@@ -56,11 +56,10 @@ class Tables:
 
     :param folder: the folder for the files, which is created when it is needed; None keeps all rows
         in memory.
-    :param made_for: an identity, such as that of an index. Files with another one are not used.
+    :param made_for: an identity, such as that of an index. Files with another one are deleted.
+    :param max_rows: files with more rows are deleted.
     :param before_visible: called before files with new rows replace the old ones.
-    :raises Unfit: the files are not used, and why. Delete them (`delete_tables`), and add all rows
-        again.
-    :raises OSError: the files cannot be read.
+    :raises OSError: the files cannot be read or deleted.
     """
 
     def __init__(
@@ -69,6 +68,7 @@ class Tables:
         folder: Path | None = None,
         *,
         made_for: str = "",
+        max_rows: int = 1 << NUMBER_BITS,
         before_visible: Callable[[], object] = lambda: None,
     ) -> None:
         self._folder = folder
@@ -77,7 +77,9 @@ class Tables:
         self._prefixes = Prefixes(plan)
         self._tables = len(plan.tables)
         self._widest = min(max(plan.prefix_widths_bits), _MAX_SLOT_BITS)
-        self._stored = files.read(folder, self._made_for, self._prefixes.words)
+        self._stored = files.read(folder, self._made_for, self._prefixes.words, max_rows)
+        self.unfit = self._stored.unfit
+        """Why files were deleted, so that all rows must be added again; or empty."""
         self._rows = Rows(self._stored.columns)
         self._search = Search(plan, self._prefixes, self._rows)
         self.stop = self._stored.stop
@@ -198,7 +200,7 @@ class Tables:
 
     def close(self) -> None:
         """Unmap the files, whose descriptors may stay open until a full garbage collection."""
-        empty = files.read(None, "", self._prefixes.words)
+        empty = files.Stored(Columns.empty(self._prefixes.words))
         self._stored, self._rows, self._merge = empty, Rows(empty.columns), None
         self._frozen_runs, self._sorted_runs = [], []
         vars(self).pop("_search", None)  # may be closed repeatedly
