@@ -1,5 +1,7 @@
 """Settings for the extraction of texts."""
 
+from __future__ import annotations
+
 import pytest
 
 from tests.crawl.harness import Crawl, run_named
@@ -10,12 +12,29 @@ NOTICE = (
     "working day, and the parcel leaves with the evening van. Write to the counter if a box "
     "arrives open or wet."
 )
+COMPONENTS = "tests.crawl.components"
+# Crawl → its settings and how pages are extracted.
+FITTING = {
+    "selected": ({"SIMHASH_CONTENT_SELECT": [".story"]}, "selected"),
+    "command line": ({"SIMHASH_CONTENT_SELECT": ".story, .none"}, "selected"),
+    "removed": (
+        {"SIMHASH_CONTENT_REMOVE": ["//div[@class='latest']"], "SIMHASH_EXTRACTOR": "text"},
+        "text",
+    ),
+    "import path": ({"SIMHASH_EXTRACTOR": f"{COMPONENTS}.story_of"}, f"{COMPONENTS}.story_of"),
+}
+# Extractor that gives no text → what is counted, and the warning.
+FAILING = {
+    "no_story": (["errors/extraction", "skipped/extraction_error"], "extraction failed for"),
+    "story_in_bytes": (["skipped/extraction_error"], "it returned bytes, not a string"),
+    "no_way_out": (["errors/fingerprint"], "fingerprint failed for"),
+}
+PRESETS = ("wide", "classic", "ascii-mt19937", "lyq")
 
 
 def boxed(article, sidebar):
-    """A page on which a list of other articles' sentences is longer than the article."""
-    _, text = ARTICLES[article]
-    _, other = ARTICLES[sidebar]
+    """Return a page on which the sentences of another article are longer than the article."""
+    text, other = ARTICLES[article][1], ARTICLES[sidebar][1]
     return (
         f"<html><body><div class='story'><p>{text}</p></div>"
         f"<div class='latest'><p>{other}</p><p>{other}</p></div></body></html>"
@@ -25,90 +44,54 @@ def boxed(article, sidebar):
 @pytest.fixture(scope="module")
 def results(site, module_path):
     notice = "<html><body><div class='article'><p>{}</p></div></body></html>"
-    site.put("/notice", notice.format(NOTICE))
-    site.put("/notice-copy", notice.format(NOTICE.replace("noon", "one")))
-    site.put("/first", boxed("mill", "bees"))
-    site.put("/second", boxed("mill", "paper"))
-    site.put("/other", boxed("tram", "bees"))
-    notices = [site.url(path) for path in ("/notice", "/notice-copy")]
-    boxes = [site.url(path) for path in ("/first", "/second", "/other")]
-    story = {"SIMHASH_CONTENT_SELECT": [".story"]}
+    notices = [
+        site.put("/notice", notice.format(NOTICE)),
+        site.put("/notice-copy", notice.format(NOTICE.replace("noon", "one"))),
+    ]
+    boxes = [
+        site.put(path, boxed(*articles))
+        for path, *articles in (
+            ("/first", "mill", "bees"),
+            ("/second", "mill", "paper"),
+            ("/other", "tram", "bees"),
+        )
+    ]
+    articles = put_articles(site, "/mill mill", "/mill-again mill", "/tea 茶园")
     crawls = {
         "short": Crawl(notices),
-        "selected": Crawl(boxes, story),
-        "command line": Crawl(boxes, {"SIMHASH_CONTENT_SELECT": ".story, .none"}),
-        "removed": Crawl(
-            boxes,
-            {"SIMHASH_CONTENT_REMOVE": ["//div[@class='latest']"], "SIMHASH_EXTRACTOR": "text"},
-        ),
-        "import path": Crawl(boxes, {"SIMHASH_EXTRACTOR": "tests.crawl.components.story_of"}),
-        "raising": Crawl(boxes, {"SIMHASH_EXTRACTOR": "tests.crawl.components.no_story"}),
-        "bytes": Crawl(boxes, {"SIMHASH_EXTRACTOR": "tests.crawl.components.story_in_bytes"}),
-        "exiting": Crawl(boxes, {"SIMHASH_EXTRACTOR": "tests.crawl.components.no_way_out"}),
+        **{name: Crawl(boxes, settings) for name, (settings, _) in FITTING.items()},
+        **{name: Crawl(boxes, {"SIMHASH_EXTRACTOR": f"{COMPONENTS}.{name}"}) for name in FAILING},
+        **{name: Crawl(articles, {"SIMHASH_PRESET": name}) for name in PRESETS},
     }
     return run_named(module_path, crawls)
 
 
 def test_copies_of_short_texts_are_dropped_as_others_are(results):
-    result = results["short"]
-    assert result.seen() == ["/notice"]
-    assert result.stat("dropped") == 1
+    assert results["short"].seen() == ["/notice"]
+    assert results["short"].stat("dropped") == 1
 
 
-@pytest.mark.parametrize("name", ["selected", "command line", "removed", "import path"])
+@pytest.mark.parametrize("name", FITTING)
 def test_people_who_know_their_site_say_what_is_content(results, name):
     result = results[name]
     assert not result.lines("ERROR")
     assert result.seen() == ["/first", "/other"]
     assert result.stat("near_duplicate") == 1
+    assert result.stat(f"extraction/{FITTING[name][1]}") == 3
 
 
-def test_the_way_of_extraction_is_counted(results):
-    assert results["selected"].stat("extraction/selected") == 3
-    assert results["removed"].stat("extraction/text") == 3
-    assert results["import path"].stat("extraction/tests.crawl.components.story_of") == 3
-
-
-@pytest.mark.parametrize(
-    ("name", "counted", "said"),
-    [
-        ("raising", ["errors/extraction", "skipped/extraction_error"], "extraction failed for"),
-        ("bytes", ["skipped/extraction_error"], "it returned bytes, not a string"),
-        ("exiting", ["errors/fingerprint"], "fingerprint failed for"),
-    ],
-)
-def test_an_extractor_that_gives_no_text_is_counted_and_its_pages_pass(
-    results, name, counted, said
-):
-    result = results[name]
+@pytest.mark.parametrize("name", FAILING)
+def test_an_extractor_that_gives_no_text_is_counted_and_its_pages_pass(results, name):
+    result, (counted, said) = results[name], FAILING[name]
     assert (result.finish_reason, result.seen()) == ("finished", ["/first", "/second", "/other"])
     assert [result.stat(stat) for stat in counted] == [3] * len(counted)
     assert len(result.lines("WARNING", said)) == 1
 
 
-BY_PRESET = ("wide", "classic", "ascii-mt19937", "lyq")
-
-
-@pytest.fixture(scope="module")
-def by_preset(site, module_path):
-    requests = put_articles(site, "/mill mill", "/mill-again mill", "/tea 茶园")
-    crawls = {name: Crawl(requests, {"SIMHASH_PRESET": name}) for name in BY_PRESET}
-    return run_named(module_path, crawls)
-
-
-@pytest.mark.parametrize("name", BY_PRESET[:2])
-def test_presets_with_tables_drive_a_crawl(by_preset, name):
-    result = by_preset[name]
-    assert result.error is None
-    assert result.seen() == ["/mill", "/tea"]
-    assert result.stat("near_duplicate") == 1
-
-
-def test_pages_that_a_preset_cannot_take_are_skipped(by_preset):
-    assert by_preset["ascii-mt19937"].stat("skipped/unsupported_text") == 1
-
-
-def test_a_preset_without_tables_is_refused_by_name(by_preset):
-    error = by_preset["lyq"].error
-    assert error is not None
-    assert error["message"].startswith("SIMHASH_PRESET = 'lyq': has no tables")
+def test_presets_with_tables_drive_a_crawl_and_others_are_refused_by_name(results):
+    for name in PRESETS[:2]:
+        assert (results[name].error, results[name].seen()) == (None, ["/mill", "/tea"])
+        assert results[name].stat("near_duplicate") == 1
+    # A page that a preset cannot take is skipped.
+    assert results["ascii-mt19937"].stat("skipped/unsupported_text") == 1
+    assert results["lyq"].error["message"].startswith("SIMHASH_PRESET = 'lyq': has no tables")
