@@ -6,8 +6,7 @@ from hypothesis import strategies as st
 from scrapy.http import HtmlResponse
 
 from scrapy_simhash import open_index
-from scrapy_simhash.crawl import identity
-from scrapy_simhash.crawl.identity import canonical_url, comparable
+from scrapy_simhash.crawl.identity import CanonicalUrls, canonical_url, comparable
 from scrapy_simhash.verdict import Verdict
 from tests.crawl.harness import Crawl, crawled, run_named
 from tests.crawl.pages import page
@@ -118,14 +117,28 @@ def test_a_base_counts_and_what_pages_name_makes_none_a_duplicate_and_keeps_none
 
 
 PREFER = {"SIMHASH_PREFER_CANONICAL": True}
-PREFERRING = {
-    "drop": (PREFER, ()),
-    "tag": (PREFER | {"SIMHASH_ACTION": "tag"}, ()),
-    "not set": ({}, ()),
-    "failing": (PREFER, ("/mill",)),
-}
 # In this order; the others name the second as their canonical page.
-STORY = ("/mill?s=1", "/mill", "/mill?s=2", "/mill-copy")
+FIRST, CANONICAL, *LATER = STORY = ("/mill?s=1", "/mill", "/mill?s=2", "/mill-copy")
+# Crawl → settings, paths whose callbacks fail, the members of the story that callbacks see, their
+# representatives, stats, and the (page, representative) lines of the near-duplicate log.
+TAKES_THE_PLACE = [(CANONICAL, FIRST), (FIRST, CANONICAL), *((path, CANONICAL) for path in LATER)]
+STAYS = [(path, FIRST) for path in STORY[1:]]
+PREFERRING = {
+    # The index has the story, and the targets of the links on both pages.
+    "drop": (
+        *(PREFER, (), [FIRST, CANONICAL], [None, FIRST, CANONICAL, CANONICAL]),
+        *({"kept/canonical": 1, "dropped": 2, "index/size": 3}, TAKES_THE_PLACE),
+    ),
+    "tag": (
+        *(PREFER | {"SIMHASH_ACTION": "tag"}, (), [*STORY]),
+        *([None, FIRST, CANONICAL, CANONICAL], {"dropped": 0}, TAKES_THE_PLACE),
+    ),
+    "not set": ({}, (), [FIRST], [None, *[FIRST] * 3], {"kept/canonical": 0}, STAYS),
+    "failing": (
+        *(PREFER, (CANONICAL,), [FIRST, CANONICAL], [None, *[FIRST] * 3]),
+        *({"discarded": 1}, STAYS),
+    ),
+}
 
 
 @pytest.fixture(scope="module")
@@ -139,69 +152,33 @@ def preferring(site, module_path):
     requests = [{"url": site.url(path), "errback": True} for path in STORY]
     crawls = {
         name: Crawl(requests, settings, arguments={"failing": failing})
-        for name, (settings, failing) in PREFERRING.items()
+        for name, (settings, failing, *_) in PREFERRING.items()
     }
     return run_named(module_path, crawls)
 
 
-def log_of(module_path, name, site):
-    """Return (page, representative) of each line of the near-duplicate log."""
-    url = module_path / "simhash" / "spiders" / name
-    with open_index(url) as index:
-        lines = [(line.key, line.representative) for line in index.near_duplicates()]
-        return [tuple(key.removeprefix(site.url("")) for key in line) for line in lines]
+@pytest.mark.parametrize("name", PREFERRING)
+def test_the_canonical_page_passes_and_takes_the_place_if_that_is_asked_for_and_it_goes_well(
+    preferring, module_path, site, name
+):
+    def path_of(url):
+        return url and url.removeprefix(site.url(""))
 
-
-def representatives(result, site):
-    return [
-        (event["verdict"]["representative"] or "").removeprefix(site.url(""))
-        for path in STORY
-        for event in result.events
-        if event["path"] == path
-    ]
-
-
-@pytest.mark.parametrize("name", ["drop", "tag"])
-def test_the_canonical_page_passes_and_takes_the_place(preferring, module_path, site, name):
-    result = preferring[name]
-    first, canonical, *later = STORY
-    verdict = result.event(canonical)["verdict"]
+    result, (_, failing, seen, representatives, stats, log) = preferring[name], PREFERRING[name]
+    events = [event for path in STORY for event in result.events if event["path"] == path]
+    assert [path for path in result.seen() if path in STORY] == seen
+    assert [path_of(event["verdict"]["representative"]) for event in events] == representatives
+    assert {stat: result.stat(stat) for stat in stats} == stats
+    assert result.stats.get("spider_exceptions/count", 0) == len(failing)
+    verdict = events[1]["verdict"]
     assert (verdict["kind"], verdict["canonical"]) == ("near-duplicate", "page")
-    assert representatives(result, site) == ["", first, canonical, canonical]
-    assert result.event(canonical)["flags"] == ["near-duplicate"]
-    assert site.url(canonical) in {item["url"] for item in result.items}
-    assert f"/from{canonical}" in result.seen()
-    assert log_of(module_path, name, site) == [
-        (canonical, first),
-        (first, canonical),
-        *((path, canonical) for path in later),
-    ]
-
-
-def test_in_drop_mode_it_is_the_only_copy_that_passes(preferring):
-    result = preferring["drop"]
-    assert [path for path in result.seen() if path in STORY] == ["/mill?s=1", "/mill"]
-    assert (result.stat("kept/canonical"), result.stat("dropped")) == (1, 2)
-    # The story, and the targets of the links on both pages.
-    assert result.stat("index/size") == 3
-
-
-def test_unless_it_is_set_verdicts_alone_tell(preferring, module_path, site):
-    result = preferring["not set"]
-    assert [path for path in result.seen() if path in STORY] == ["/mill?s=1"]
-    assert result.event("/mill", "errback")["verdict"]["canonical"] == "page"
-    assert representatives(result, site) == ["", *["/mill?s=1"] * 3]
-    assert result.stat("kept/canonical") == 0
-    assert log_of(module_path, "not set", site) == [(path, "/mill?s=1") for path in STORY[1:]]
-
-
-def test_a_canonical_page_that_fails_takes_no_place(preferring, module_path, site):
-    name = "failing"
-    result = preferring[name]
-    assert "/mill" in result.seen()
-    assert (result.stats["spider_exceptions/count"], result.stat("discarded")) == (1, 1)
-    assert representatives(result, site) == ["", *["/mill?s=1"] * 3]
-    assert log_of(module_path, name, site) == [(path, "/mill?s=1") for path in STORY[1:]]
+    assert events[1]["flags"] == ["near-duplicate"]
+    passes = CANONICAL in seen and not failing
+    scraped = [item["url"] for item in result.items if "from" not in item]
+    assert (site.url(CANONICAL) in scraped, f"/from{CANONICAL}" in result.seen()) == (passes,) * 2
+    with open_index(module_path / "simhash" / "spiders" / name) as index:
+        lines = [(path_of(one.key), path_of(one.representative)) for one in index.near_duplicates()]
+    assert lines == log
 
 
 def verdict(key, representative=None):
@@ -210,11 +187,7 @@ def verdict(key, representative=None):
 
 
 def test_what_a_page_named_before_it_changed_counts_no_more():
-    urls, copy, page = (
-        identity.CanonicalUrls(),
-        verdict("http://a/new", "http://a/old"),
-        response(),
-    )
+    urls, copy, page = CanonicalUrls(), verdict("http://a/new", "http://a/old"), response()
     urls.completed(verdict("http://a/old"), "http://a/new", page)
     assert urls.completed(copy, "", page).canonical == "page"
     urls.completed(verdict("http://a/old"), "", page)

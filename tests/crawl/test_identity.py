@@ -1,5 +1,7 @@
 """The key of a page: its URL, its request's fingerprint, or the key in its meta."""
 
+from __future__ import annotations
+
 import pytest
 from scrapy import Request
 from scrapy.utils.request import fingerprint
@@ -8,60 +10,53 @@ from scrapy_simhash.crawl.identity import Identity
 from tests.crawl.harness import Crawl, run_named
 from tests.crawl.pages import page, put_articles
 
-TAG = {"SIMHASH_ACTION": "tag"}
-
 
 @pytest.fixture(scope="module")
 def results(site, module_path):
-    put_articles(site, "/mill?session=1 mill 1", "/mill?session=2 mill 2", "/mill mill")
-    put_articles(site, "/bees bees", "/paper paper", "/search tram", "/tram tram")
-    site.put("/chain-1", page("ice", links=["/chain-2"]))
+    first, second, mill, bees, search = put_articles(
+        site, "/mill?session=1 mill 1", "/mill?session=2 mill 2", "/mill mill", "/bees bees",
+        "/search tram",
+    )  # fmt: skip
+    chain = site.put("/chain-1", page("ice", links=["/chain-2"]))
     site.put("/chain-2", page("ice", copy=1, links=["/chain-3"]))
     site.put("/chain-3", page("clock", links=["/chain.json", "/chain-gone"]))
     site.put("/chain.json", "{}", content_type="application/json")
-    again = {"dont_filter": True}
-    url = site.url
-    key = {"simhash_key": "the mill"}
+    again, failing = {"dont_filter": True}, {"errback": True}
+    key = {"meta": {"simhash_key": "the mill"}}
+    post = {"url": search, "method": "POST"}
     crawls = {
-        "same url": Crawl(
-            [url("/mill"), {"url": url("/mill"), **again}, {"url": url("/mill#part"), **again}]
-        ),
-        "own key": Crawl(
-            [
-                {"url": url("/mill?session=1"), "meta": key},
-                {"url": url("/mill?session=2"), "meta": key},
-                {"url": url("/mill"), "errback": True},
-                {"url": url("/bees"), "meta": key},
-            ]
-        ),
-        "post": Crawl(
-            [
-                {"url": url("/search"), "method": "POST", "body": "q=1"},
-                {"url": url("/search"), "method": "POST", "body": "q=2", "errback": True},
-                {"url": url("/search"), "method": "POST", "body": "q=1", **again},
-                {"url": url("/search"), "errback": True},
-            ]
-        ),
-        "copied meta": Crawl([url("/chain-1")], TAG, arguments={"copies_meta": True}),
+        "same url": [mill, {"url": mill, **again}, {"url": f"{mill}#part", **again}],
+        "own key": [
+            {"url": first, **key},
+            {"url": second, **key},
+            {"url": mill, **failing},
+            {"url": bees, **key},
+        ],
+        "post": [
+            {**post, "body": "q=1"},
+            {**post, "body": "q=2", **failing},
+            {**post, "body": "q=1", **again},
+            {"url": search, **failing},
+        ],
     }
-    return run_named(module_path, crawls)
+    copied = {"arguments": {"copies_meta": True}}
+    return run_named(
+        module_path,
+        {name: Crawl(requests) for name, requests in crawls.items()}
+        | {"copied meta": Crawl([chain], {"SIMHASH_ACTION": "tag"}, **copied)},
+    )
 
 
 def test_the_same_url_again_is_unchanged_and_passes(results):
     result = results["same url"]
-    assert [event["verdict"]["kind"] for event in result.events] == ["new"] + ["unchanged"] * 2
-    assert [event["verdict"]["distance"] for event in result.events] == [None, 0, 0]
-    assert all(event["flags"] == [] for event in result.events)
+    verdicts = [(e["verdict"]["kind"], e["verdict"]["distance"], e["flags"]) for e in result.events]
+    assert verdicts == [("new", None, []), *[("unchanged", 0, [])] * 2]
     assert (result.stat("unchanged"), result.stat("index/size")) == (2, 1)
 
 
 def test_a_key_of_its_own_names_a_page(results):
     result = results["own key"]
-    kinds = [
-        (event["path"], (event.get("verdict") or event["judged"])["kind"])
-        for event in result.events
-    ]
-    assert kinds == [
+    assert [(e["path"], (e.get("verdict") or e["judged"])["kind"]) for e in result.events] == [
         ("/mill?session=1", "new"),
         ("/mill?session=2", "unchanged"),
         ("/mill", "near-duplicate"),
@@ -74,33 +69,29 @@ def test_a_key_of_its_own_names_a_page(results):
 
 
 def test_posts_are_known_by_method_url_and_body(results, site):
-    result = results["post"]
-    assert [(e["what"], e["method"]) for e in result.events] == [
-        ("callback", "POST"),
-        ("callback", "POST"),
-        ("callback", "POST"),
-        ("errback", "GET"),
-    ]
-    first, other_body, same_body, get = result.events
-    assert first["verdict"]["kind"] == "new"
+    result, post = results["post"], ("callback", "POST")
+    assert [(e["what"], e["method"]) for e in result.events] == [*[post] * 3, ("errback", "GET")]
+    *posts, get = result.events
+    kinds = [event["verdict"]["kind"] for event in posts]
+    assert kinds == ["new", "near-duplicate", "unchanged"]
     # Answers to forms resemble each other: only answers to GET are dropped.
-    assert other_body["verdict"]["kind"] == "near-duplicate"
-    assert other_body["flags"] == ["near-duplicate"]
+    assert posts[1]["flags"] == ["near-duplicate"]
     assert (result.stat("kept/method"), result.stat("dropped")) == (1, 1)
-    assert same_body["verdict"]["kind"] == "unchanged"
     assert get["judged"]["key"] == site.url("/search")
     key = get["judged"]["representative"]
     assert key.startswith(f"POST {site.url('/search')} ")
-    assert other_body["verdict"]["representative"] == key
+    assert posts[1]["verdict"]["representative"] == key
 
 
 def test_meta_that_a_spider_copies_leaks_no_verdict(results, site):
     result = results["copied meta"]
-    assert result.event("/chain-1")["verdict"]["kind"] == "new"
-    assert result.event("/chain-2")["verdict"]["representative"] == site.url("/chain-1")
-    third = result.event("/chain-3")
-    assert (third["verdict"]["kind"], third["verdict"]["representative"]) == ("new", None)
-    assert third["flags"] == []
+    verdicts = [result.event(f"/chain-{number}")["verdict"] for number in (1, 2, 3)]
+    assert [(verdict["kind"], verdict["representative"]) for verdict in verdicts] == [
+        ("new", None),
+        ("near-duplicate", site.url("/chain-1")),
+        ("new", None),
+    ]
+    assert result.event("/chain-3")["flags"] == []
     assert result.event("/chain.json")["verdict"] is None
 
 

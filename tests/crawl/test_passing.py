@@ -1,5 +1,7 @@
 """Responses that are not judged pass unchanged, and are counted by reason."""
 
+from __future__ import annotations
+
 from collections import Counter
 
 import pytest
@@ -9,6 +11,19 @@ from scrapy.http.request import NO_CALLBACK
 from tests.crawl.harness import Crawl, run_named
 from tests.crawl.pages import page, put_articles
 from tests.crawl.spiders import PagesSpider
+
+WORDS = "many words " * 50  # enough to be judged, and near-duplicates of each other
+# Path → body, content type and status of responses that are not judged, or not judged as HTML.
+UNJUDGED = {
+    "/json": (f'{{"text": "{WORDS}"}}', "application/json", 200),
+    "/text": (WORDS, "text/plain", 200),
+    "/xml": (f"<?xml version='1.0'?><a>{WORDS}</a>", "text/xml", 200),
+    "/binary": (bytes(range(256)) * 20, "application/octet-stream", 200),
+    "/none": (b"", "text/html", 204),
+    "/empty": (b"", "text/html", 200),
+    "/gone": (page("mill"), "text/html", 410),
+    "/failing": (page("mill"), "text/html", 503),
+}
 
 
 class FilesSpider(PagesSpider):
@@ -38,93 +53,63 @@ class InlineSpider(PagesSpider):
 
 @pytest.fixture(scope="module")
 def results(site, module_path):
-    html = page("mill")
-    site.put("/page", html)
-    put_articles(site, "/copy mill 1", "/opted-out mill 2", "/opted-out-again mill 3")
-    site.put("/json", '{"text": "' + "many words " * 50 + '"}', content_type="application/json")
-    site.put("/text", "many words " * 50, content_type="text/plain")
-    site.put("/xml", f"<?xml version='1.0'?><a>{'words ' * 50}</a>", content_type="text/xml")
-    site.put("/binary", bytes(range(256)) * 20, content_type="application/octet-stream")
-    site.put("/mislabelled", '{"html": "<p>' + "many words " * 50 + '</p>"}')
-    site.put("/gone", html, status=410)
-    site.put("/failing", html, status=503)
-    site.put("/none", b"", status=204)
-    site.put("/empty", b"")
     site.put("/robots.txt", "User-agent: *\nDisallow: /private\n", content_type="text/plain")
-    put_articles(site, "/private bees", "/file.html mill 4", "/side mill 5", "/no-callback mill 6")
-    site.put("/unmarked", page("tram"), content_type=None)
-    accepted = {"handle_httpstatus_list": [410, 503]}
-    url = site.url
+    mill, copy, private, file, side, no_callback, *out = put_articles(
+        site,
+        *("/page mill", "/copy mill 1", "/private bees", "/file.html mill 4", "/side mill 5"),
+        *("/no-callback mill 6", "/opted-out mill 2", "/opted-out-again mill 3"),
+    )
+    requests = [mill, *({"url": url, "meta": {"dont_simhash": True}} for url in out)]
+    for path, (body, content_type, status) in UNJUDGED.items():
+        url = site.put(path, body, content_type=content_type, status=status)
+        requests.append({"url": url, "meta": {"handle_httpstatus_list": [410, 503]}})
+    requests.append(site.put("/mislabelled", f'{{"html": "<p>{WORDS}</p>"}}'))
+    requests.append(site.put("/unmarked", page("tram"), content_type=None))
+    files = {
+        "ITEM_PIPELINES": {"scrapy.pipelines.files.FilesPipeline": 300},
+        "FILES_STORE": str(module_path / "files"),
+    }
     crawls = {
-        "kinds": Crawl(
-            [
-                url("/page"),
-                {"url": url("/opted-out"), "meta": {"dont_simhash": True}},
-                {"url": url("/opted-out-again"), "meta": {"dont_simhash": True}},
-                *map(url, ("/json", "/text", "/xml", "/binary", "/none", "/empty", "/mislabelled")),
-                {"url": url("/gone"), "meta": accepted},
-                {"url": url("/failing"), "meta": accepted},
-                url("/unmarked"),
-                url("/copy"),
-            ]
-        ),
-        "robots": Crawl([url("/page"), url("/private")], {"ROBOTSTXT_OBEY": True}),
+        "kinds": Crawl([*requests, copy]),
+        "robots": Crawl([mill, private], {"ROBOTSTXT_OBEY": True}),
         "files": Crawl(
-            [url("/page")],
-            {
-                "ITEM_PIPELINES": {"scrapy.pipelines.files.FilesPipeline": 300},
-                "FILES_STORE": str(module_path / "files"),
-            },
-            spider=f"{__name__}.FilesSpider",
-            arguments={"files": [url("/file.html")]},
+            [mill], files, spider=f"{__name__}.FilesSpider", arguments={"files": [file]}
         ),
         "inline": Crawl(
-            [url("/page"), url("/copy")],
+            [mill, copy],
             spider=f"{__name__}.InlineSpider",
-            arguments={"side": url("/side"), "no_callback": url("/no-callback")},
+            arguments={"side": side, "no_callback": no_callback},
         ),
     }
-    return run_named(module_path, crawls)
+    found = run_named(module_path, crawls)
+    for result in found.values():
+        assert (result.error, result.finish_reason) == (None, "finished")
+        assert not result.lines("ERROR")
+        assert not [stat for stat in result.simhash_stats() if stat.startswith("errors/")]
+    return found
 
 
 def skipped(result):
-    prefix = "skipped/"
     return {
-        name.removeprefix(prefix): count
+        name.removeprefix("skipped/"): count
         for name, count in result.simhash_stats().items()
-        if name.startswith(prefix)
+        if name.startswith("skipped/")
     }
-
-
-@pytest.mark.parametrize("name", ["kinds", "robots", "files", "inline"])
-def test_crawls_end_without_errors(results, name):
-    result = results[name]
-    assert (result.error, result.finish_reason) == (None, "finished")
-    assert not result.lines("ERROR")
-    assert not [stat for stat in result.simhash_stats() if stat.startswith("errors/")]
 
 
 def test_responses_without_a_verdict_reach_callbacks_untouched_and_are_counted(results):
     result = results["kinds"]
-    expected = (
-        "/opted-out /opted-out-again /json /text /xml /binary /none /empty /gone /failing".split()
-    )
-    for path in expected:
+    for path in (*UNJUDGED, "/opted-out", "/opted-out-again"):
         event = result.event(path)
         assert (event["verdict"], event["flags"]) == (None, []), path
+    assert result.event("/mislabelled")["verdict"] == {"kind": "skipped", "reason": "not_html"}
+    assert result.event("/unmarked")["verdict"]["kind"] == "new"  # HTML by its content
     assert "/copy" not in result.seen()
-    verdict = result.event("/mislabelled")["verdict"]
-    assert verdict == {"kind": "skipped", "reason": "not_html"}
     assert skipped(result) == {"dont_simhash": 2, "not_html": 5, "status": 2, "empty": 2}
-    # /json and similar paths have enough words, and would be near-duplicates of each other.
     assert (result.stat("checked"), result.stat("index/size")) == (3, 2)
 
 
-def test_html_without_a_content_type_is_judged(results):
-    assert results["kinds"].event("/unmarked")["verdict"]["kind"] == "new"
-
-
-def test_robots_txt_is_read_and_obeyed(results, site):
+def test_robots_txt_is_read_and_obeyed(results):
     result = results["robots"]
     assert result.seen() == ["/page"]
     assert result.stats["robotstxt/forbidden"] == 1
@@ -133,12 +118,10 @@ def test_robots_txt_is_read_and_obeyed(results, site):
 
 def test_media_pipelines_get_their_files(results, module_path):
     result = results["files"]
-    [item] = result.items
-    [file] = item["files"]
+    [[file]] = [item["files"] for item in result.items]
     stored = (module_path / "files" / file["path"]).read_text(encoding="utf-8")
     assert stored == page("mill", copy=4)
-    assert result.simhash_stats()["skipped/no_callback"] == 1
-    assert result.stat("checked") == 1
+    assert (skipped(result), result.stat("checked")) == ({"no_callback": 1}, 1)
 
 
 def test_inline_downloads_pass_without_a_verdict_even_from_copied_meta(results):

@@ -33,6 +33,10 @@ def crawl(site, *paths, **settings):
     return Crawl([{"url": site.url(path), "errback": True} for path in paths], settings)
 
 
+def scraped(result):
+    return [item["url"] for item in result.items if "from" not in item]
+
+
 def test_an_earlier_crawl_drops_nothing_of_this_one(site, directory, tmp_path):
     paths = ("/mill-copy", "/mill", "/bees", "/tram", "/bees-copy")
     [result] = run(copy_of(directory, tmp_path), crawl(site, *paths))
@@ -49,7 +53,7 @@ def test_incremental_passes_only_content_never_seen_before(site, directory, tmp_
     # next request would count as asking again.
     paths = ("/tram", "/mill-copy", "/mill", "/bees", "/bees-copy")
     [result] = run(copy_of(directory, tmp_path), crawl(site, *paths, **INCREMENTAL))
-    assert [item["url"] for item in result.items if "from" not in item] == [site.url("/tram")]
+    assert scraped(result) == [site.url("/tram")]
     # The links on unchanged pages are followed.
     assert result.seen() == ["/tram", "/mill", "/bees"]
     assert result.seen("errback") == ["/mill-copy", "/bees-copy"]
@@ -57,35 +61,27 @@ def test_incremental_passes_only_content_never_seen_before(site, directory, tmp_
     assert judged["/mill-copy"]["kind"] == judged["/bees-copy"]["kind"] == "near-duplicate"
     assert judged["/mill-copy"]["representative"] == site.url("/mill")
     for path in ("/mill", "/bees"):
-        assert result.event(path)["verdict"]["kind"] == "unchanged"
-        assert result.event(path)["flags"] == []
+        event = result.event(path)
+        assert (event["verdict"]["kind"], event["flags"]) == ("unchanged", [])
     assert (result.stat("dropped"), result.stat("followed/unchanged")) == (2, 2)
     assert result.stat("index/size") == 3
 
 
 def test_without_links_only_unchanged_pages_of_start_are_followed(site, directory, tmp_path):
-    """Otherwise the crawl would end at its first page."""
-    path = copy_of(directory, tmp_path)
+    """Otherwise the crawl would end at its first page, the only one of `start` here."""
     settings = INCREMENTAL | {"SIMHASH_FOLLOW": False}
-    # The first request is one of `start`.
-    [result] = run(path, crawl(site, "/mill", "/bees", "/tram", **settings))
-    assert result.seen() == ["/mill", "/tram"]
-    assert result.seen("errback") == ["/bees"]
-    assert [item["url"] for item in result.items if "from" not in item] == [site.url("/tram")]
+    paths = ("/mill", "/bees", "/tram")
+    [result] = run(copy_of(directory, tmp_path), crawl(site, *paths, **settings))
+    assert (result.seen(), result.seen("errback")) == (["/mill", "/tram"], ["/bees"])
+    assert scraped(result) == [site.url("/tram")]
 
 
 def test_changed_content_passes_in_both_modes(site, directory, tmp_path):
     site.put("/bees", page("ice"))
-    try:
-        path = copy_of(directory, tmp_path)
-        results = run(
-            path,
-            crawl(site, "/bees", SIMHASH_INCREMENTAL=True),
-            crawl(site, "/bees", SIMHASH_INCREMENTAL=True),
-            crawl(site, "/bees"),
-        )
-    finally:
-        site.put("/bees", page("bees"))
+    modes = [INCREMENTAL, INCREMENTAL, {}]
+    path = copy_of(directory, tmp_path)
+    results = run(path, *(crawl(site, "/bees", **settings) for settings in modes))
+    site.put("/bees", page("bees"))
     assert [len(result.items) for result in results] == [1, 0, 1]
     assert results[0].event("/bees")["verdict"]["kind"] == "changed"
     assert [result.stat("index/size") for result in results] == [2, 2, 2]
@@ -93,13 +89,8 @@ def test_changed_content_passes_in_both_modes(site, directory, tmp_path):
 
 def test_reset_starts_anew_and_says_so(site, directory, tmp_path):
     path = copy_of(directory, tmp_path)
-    settings = INCREMENTAL | {"SIMHASH_RESET": True}
-    reset, empty = run(
-        path,
-        crawl(site, "/bees", **settings),
-        replace(crawl(site, "/bees", **settings), name="new"),
-    )
-    assert reset.seen() == ["/bees"]
+    resetting = crawl(site, "/bees", **INCREMENTAL, SIMHASH_RESET=True)
+    reset, empty = run(path, resetting, replace(resetting, name="new"))
     assert reset.event("/bees")["verdict"]["kind"] == "new"
     assert reset.stat("index/size") == 1
     assert reset.lines("SIMHASH_RESET", str(path / "simhash" / "spiders" / "pages"))

@@ -2,14 +2,7 @@
 
 import pytest
 
-from tests.crawl.harness import (
-    ADDONS,
-    Crawl,
-    child_environment,
-    python,
-    run_all,
-    run_named,
-)
+from tests.crawl.harness import ADDONS, Crawl, child_environment, python, run_all, run_named
 from tests.crawl.pages import put_articles
 
 MANUAL = {
@@ -60,22 +53,14 @@ def urls(site):
 
 @pytest.fixture(scope="module")
 def enabled(urls, module_path):
+    custom = {"SIMHASH_ENABLED": True, "SIMHASH_ACTION": "drop", "SIMHASH_PRESET": "classic"}
+    custom |= {"SIMHASH_DIR": str(module_path / "custom"), "SIMHASH_MAX_DISTANCE": 5}
+    off = {"ADDONS": {}, "SIMHASH_ENABLED": False, "SIMHASH_ACTION": "tag"}
     crawls = {
         "addon": Crawl(urls),
         "manual": Crawl(urls, {"ADDONS": {}, **MANUAL}),
         "as text": Crawl(urls, {"SIMHASH_ENABLED": "1"}),
-        "custom settings": Crawl(
-            urls,
-            {"ADDONS": {}, "SIMHASH_ENABLED": False, "SIMHASH_ACTION": "tag"},
-            custom_settings={
-                "ADDONS": ADDONS,
-                "SIMHASH_ENABLED": True,
-                "SIMHASH_ACTION": "drop",
-                "SIMHASH_DIR": str(module_path / "custom"),
-                "SIMHASH_PRESET": "classic",
-                "SIMHASH_MAX_DISTANCE": 5,
-            },
-        ),
+        "custom settings": Crawl(urls, off, custom_settings={"ADDONS": ADDONS, **custom}),
         "custom k": Crawl(urls, custom_settings={"SIMHASH_MAX_DISTANCE": 0}),
     }
     return run_named(module_path, crawls)
