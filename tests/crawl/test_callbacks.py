@@ -41,47 +41,34 @@ def reactorless_handlers():
 )
 def results(request, every_index, site, tmp_path_factory):
     site.put("/linked", page("kite"))
-    for number, name in enumerate(("mill", "bees", "tram", "茶园")):
+    requests = []
+    names = ("mill ice", "bees clock", "tram 石桥", "茶园 paper")
+    for number, (name, style) in enumerate(zip(map(str.split, names), STYLES, strict=True)):
         links = ["/linked", "/0", "/0"]  # with two, the page would be one of a chain
-        site.put(f"/{number}", page(name, links=links))
-        site.put(f"/{number}-copy", page(name, copy=1, links=links))
-        site.put(f"/{number}-failing", page(("ice", "clock", "石桥", "paper")[number]))
-    urls = {
-        style: [site.url(f"/{number}{kind}") for kind in ("", "-copy", "-failing")]
-        for number, style in enumerate(STYLES)
-    }
-    requests = [
-        {"url": url, "callback": style, "errback": "failing" not in url}
-        for style in STYLES
-        for url in urls[style]
-    ]
+        for end, body in {
+            "": page(name[0], links=links),
+            "-copy": page(name[0], copy=1, links=links),
+            "-failing": page(name[1]),
+        }.items():
+            url = site.put(f"/{number}{end}", body)
+            requests.append({"url": url, "callback": style, "errback": end != "-failing"})
     settings = {}
     if request.param == "none":
         settings["DOWNLOAD_HANDLERS"] = reactorless_handlers()
-    failing = [f"/{number}-failing" for number in range(len(STYLES))]
+    failing = {"failing": [f"/{number}-failing" for number in range(len(STYLES))]}
+    tag = {"SIMHASH_ACTION": "tag", "SIMHASH_FOLLOW": False}
+    nothing = [{"url": site.url(path), "callback": "parse_nothing"} for path in ("/0", "/0-copy")]
     crawls = {
-        name: Crawl(requests, settings | more, arguments={"failing": failing})
-        for name, more in {
-            "drop": {},
-            "tag": {"SIMHASH_ACTION": "tag", "SIMHASH_FOLLOW": False},
-        }.items()
+        "drop": Crawl(requests, settings, arguments=failing),
+        "tag": Crawl(requests, settings | tag, arguments=failing),
+        "nothing": Crawl(nothing, settings),
     }
-    crawls["nothing"] = Crawl(
-        [
-            {"url": site.url("/0"), "callback": "parse_nothing"},
-            {"url": site.url("/0-copy"), "callback": "parse_nothing"},
-        ],
-        settings,
-    )
-    directory = tmp_path_factory.mktemp("callbacks")
-    return run_named(directory, crawls, **REACTORS[request.param])
-
-
-def test_crawls_end_well(results):
-    for result in results.values():
+    found = run_named(tmp_path_factory.mktemp("callbacks"), crawls, **REACTORS[request.param])
+    for result in found.values():
         assert (result.error, result.finish_reason) == (None, "finished")
         assert not result.lines("WARNING", "imhash")
         assert not [name for name in result.simhash_stats() if name.startswith("errors/")]
+    return found
 
 
 def test_copies_are_dropped(results, site):

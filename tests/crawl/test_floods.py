@@ -19,24 +19,21 @@ SETTINGS = {
 @pytest.fixture(scope="module")
 def results(site, module_path):
     banned = [site.put(f"/{number}", page("ice", copy=number)) for number in range(PAGES)]
-    # A second cluster, in turns with the first.
-    mixed = [
-        site.put(f"/mixed/{number}", page(("mill", "bees")[number % 2], copy=number))
-        for number in range(2 * LIMIT + 2)
-    ]
-    # The ban comes after a while and goes away again.
-    a_while = [
-        site.put_turns(f"/while/{number}", html(page("ice" if 1 < number < 7 else name)))
-        for number, name in enumerate([*ARTICLES][:PAGES])
-    ]
-    again = [banned[0], *[{"url": banned[1], "dont_filter": True} for _ in range(2 * LIMIT)]]
-    limit = SETTINGS["ban"]
-    crawls = {name: Crawl(banned, changes) for name, changes in SETTINGS.items()}
-    crawls |= {
-        "mixed": Crawl(mixed, limit),
-        "while": Crawl(a_while, limit),
-        "again": Crawl(again, limit),
+    requests = {
+        # A second cluster, in turns with the first.
+        "mixed": [
+            site.put(f"/mixed/{number}", page(("mill", "bees")[number % 2], copy=number))
+            for number in range(2 * LIMIT + 2)
+        ],
+        # The ban comes after a while and goes away again.
+        "while": [
+            site.put_turns(f"/while/{number}", html(page("ice" if 1 < number < 7 else name)))
+            for number, name in enumerate([*ARTICLES][:PAGES])
+        ],
+        "again": [banned[0], *[{"url": banned[1], "dont_filter": True}] * (2 * LIMIT)],
     }
+    crawls = {name: Crawl(banned, changes) for name, changes in SETTINGS.items()}
+    crawls |= {name: Crawl(urls, SETTINGS["ban"]) for name, urls in requests.items()}
     return run_named(module_path, crawls)
 
 

@@ -1,5 +1,7 @@
 """No index that cannot be used ends a crawl without a message, or is deleted."""
 
+from __future__ import annotations
+
 import shutil
 
 import pytest
@@ -10,7 +12,7 @@ from tests.crawl.pages import ARTICLES, put_articles
 from tests.index.backends import small_tables
 
 plyvel = pytest.importorskip("plyvel", reason="the indexes here are in LevelDB")
-TAG = {"SIMHASH_ACTION": "tag"}
+
 # LevelDB rewrites these files whenever it opens a directory.
 VOLATILE = {"LOCK", "LOG", "LOG.old"}
 
@@ -22,19 +24,13 @@ def urls(site):
 
 @pytest.fixture(scope="module")
 def made(urls, module_path):
-    result = crawled(module_path, urls)
-    assert result.stat("index/size") == 1
+    assert crawled(module_path, urls).stat("index/size") == 1
     return module_path / "simhash"
 
 
 @pytest.fixture
 def index(made, tmp_path):
-    shutil.copytree(made, tmp_path / "simhash")
-    return tmp_path / "simhash" / "spiders" / "pages"
-
-
-def crawl(urls, **settings):
-    return Crawl(urls, settings)
+    return shutil.copytree(made, tmp_path / "simhash") / "spiders" / "pages"
 
 
 def contents(directory):
@@ -56,22 +52,19 @@ def assert_without_plugin(result, directory, remedy):
 
 
 def test_a_second_process_is_refused_a_locked_index(urls, index, tmp_path):
-    of_start = Crawl(
-        urls,
-        {"SIMHASH_ITEM_FIELDS": ["text"]} | TAG,
-        arguments={"at_once": True, "start_items": [{"text": ARTICLES["ice"][1]}]},
-    )
+    settings = {"SIMHASH_ITEM_FIELDS": ["text"], "SIMHASH_ACTION": "tag"}
+    start = {"at_once": True, "start_items": [{"text": ARTICLES["ice"][1]}]}
+    crawls = [Crawl(urls), Crawl(urls, {"SIMHASH_RESET": True})]
     with open_index(f"leveldb:{index}"):
         before = contents(index)
-        plain, reset, items = run(tmp_path, crawl(urls), crawl(urls, SIMHASH_RESET=True), of_start)
-        for result in (plain, reset):
+        *plain, items = run(tmp_path, *crawls, Crawl(urls, settings, arguments=start))
+        for result in plain:
             assert_without_plugin(result, index, "SIMHASH_DIR")
             assert result.lines("WARNING", "scrapy simhash dedupe")
         assert len(items.items) == 3
         assert not [name for item in items.items for name in item if name.startswith("simhash")]
         assert contents(index) == before
-    after = crawled(tmp_path, urls)
-    assert after.event("/mill")["verdict"]["kind"] == "unchanged"
+    assert crawled(tmp_path, urls).event("/mill")["verdict"]["kind"] == "unchanged"
 
 
 DAMAGES = {
@@ -110,7 +103,7 @@ def test_a_directory_with_other_files_is_refused(urls, tmp_path, folder, setting
     foreign = tmp_path / "simhash" / folder / "pages"
     foreign.mkdir(parents=True)
     (foreign / "thesis.txt").write_text("three years of work")
-    result, after = run(tmp_path, crawl(urls, **settings), crawl(urls, SIMHASH_RESET=True))
+    result, after = run(tmp_path, Crawl(urls, settings), Crawl(urls, {"SIMHASH_RESET": True}))
     assert_without_plugin(result, foreign, "another directory")
     assert contents(foreign) == {"thesis.txt": b"three years of work"}
     # An index that the first crawl had opened beside it could not be deleted if it still had it.
@@ -121,13 +114,11 @@ def test_an_index_that_fails_during_the_crawl_lets_pages_pass(urls, index, tmp_p
     with small_tables():  # With tables in files, opening does not read the entry.
         open_index(index).close()
     database = plyvel.DB(str(index / "leveldb"))
-    entries = [row for row, _ in database.iterator(prefix=b"E")]
-    assert len(entries) == 1
-    database.put(entries[0], b"garbage")
+    [entry] = [row for row, _ in database.iterator(prefix=b"E")]
+    database.put(entry, b"garbage")
     database.close()
     result = crawled(tmp_path, urls)
-    assert result.finish_reason == "finished"
-    assert result.seen() == ["/mill", "/copy"]
+    assert (result.finish_reason, result.seen()) == ("finished", ["/mill", "/copy"])
     assert result.stat("errors/index") == 2
     assert result.event("/mill")["verdict"] == {"kind": "skipped", "reason": "index_error"}
     assert len(result.lines("WARNING", "index failed for")) == 1

@@ -12,7 +12,6 @@ from tests.crawl.site import Answer
 from tests.crawl.spiders import FromCrawler
 from tests.crawl.test_retries_crawls import COPIES, kept, put
 
-SCRIPTED = "tests.crawl.retry_spiders"
 SETTINGS = COMPONENTS | IN_ORDER | {"SIMHASH_WORKERS": 0}
 INCREMENTAL = {"SIMHASH_INCREMENTAL": True}
 
@@ -66,19 +65,18 @@ class TakingOne:
             break
 
 
-def crawl(name, original, copies=(), script=(), *, spider=f"{SCRIPTED}.ScriptedSpider", **settings):
+def crawl(name, original, copies=(), script=(), *, spider=ScriptedSpider, more=(), **settings):
+    """Return a crawl by a script.
+
+    :param more: arguments of the spider.
+    """
     return Crawl(
         [original],
         SETTINGS | settings,
-        spider=spider,
+        spider=f"{spider.__module__}.{spider.__name__}",
         name=name,
-        arguments={"copies": list(copies), "script": list(script)},
+        arguments={"copies": list(copies), "script": list(script), **dict(more)},
     )
-
-
-def with_arguments(crawl, **arguments):
-    crawl.arguments.update(arguments)
-    return crawl
 
 
 # Requests
@@ -88,16 +86,13 @@ def with_arguments(crawl, **arguments):
 def results(site, module_path):
     crawls = {}
 
-    def add(name, script, change=lambda url, _number: url, *, arguments=None, **settings):
+    def add(name, script, **more):
         # With two links, the pages would lead on.
         original, *copies = put(site, name, links=["/linked/1", "/linked/2", "/linked/1"])
-        copies = [change(url, number) for number, url in enumerate(copies, 1)]
-        crawls[name] = with_arguments(
-            crawl(name, original, copies, script, **settings), **arguments or {}
-        )
+        crawls[name] = crawl(name, original, copies, script, **more)
 
     put_articles(site, "/linked/1 tram", "/linked/2 bees")
-    add("copied-meta", ["raise"] * 2, arguments={"copies_meta": True})
+    add("copied-meta", ["raise"] * 2, more={"copies_meta": True})
     add("own-link", ["link to itself, keep"])
     add("again", ["retry"])
     add("follow", ["raise"], SIMHASH_FOLLOW=True)
@@ -163,8 +158,7 @@ def incremental(site, module_path):
         original, *copies = put(site, name)
         crawls[name] = crawl(name, original, copies, ["raise"] * failures, **INCREMENTAL)
         urls = [original, *copies]
-        again = Crawl(urls, SETTINGS | INCREMENTAL, name=name)
-        crawls[f"{name} again"] = again
+        crawls[f"{name} again"] = Crawl(urls, SETTINGS | INCREMENTAL, name=name)
     return dict(zip(crawls, run(module_path / "incremental", *crawls.values()), strict=True))
 
 
@@ -199,13 +193,11 @@ def test_content_whose_copies_were_dropped_before_a_kill_passes_the_next_crawl(s
 def test_a_copy_waits_for_the_page_of_another_crawl(site, tmp_path, script, expected):
     original, copy = put(site, "two", 1)
     shared = {"SIMHASH_SHARED": True}
-    first, second = run(
-        tmp_path,
-        [
-            crawl("a", original, script=script, spider=f"{__name__}.FirstOfTwoSpider", **shared),
-            crawl("b", copy, spider=f"{__name__}.SecondOfTwoSpider", **shared),
-        ],
-    )
+    both = [
+        crawl("a", original, script=script, spider=FirstOfTwoSpider, **shared),
+        crawl("b", copy, spider=SecondOfTwoSpider, **shared),
+    ]
+    first, second = run(tmp_path, both)
     assert (first.finish_reason, second.finish_reason) == ("finished", "finished")
     assert kept(second) == expected
     assert second.stat("near_duplicate") == 1 - len(expected)
