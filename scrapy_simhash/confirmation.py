@@ -80,7 +80,7 @@ class Confirmation:
         """
         one, two = page.sketch, other.sketch
         estimate = estimate_resemblance(one, two) if one and len(one) == len(two) else None
-        against = self._tells_apart(page, other)
+        against = self._tells_apart(page, other, is_same_text=estimate == 1)
         if estimate is None or against not in ("", "doubt"):
             return Comparison(estimate, "" if against == "doubt" else against)
         if estimate < self.min_resemblance:
@@ -89,7 +89,7 @@ class Confirmation:
             against = ""
         return Comparison(estimate, against)
 
-    def _tells_apart(self, page: Evidence, other: Evidence) -> Against:
+    def _tells_apart(self, page: Evidence, other: Evidence, *, is_same_text: bool) -> Against:
         """Return the first rule that tells two pages apart, whatever their texts; or a doubt."""
         if (page.identity or other.identity) and chosen_values_differ(page, other):
             return "distinct_by"
@@ -97,7 +97,7 @@ class Confirmation:
             return "links"
         if not self.same_name:
             return ""
-        if identities_differ(page, other):
+        if identities_differ(page, other, is_same_text=is_same_text):
             return "identity"
         agree = names_agree(page, other)
         return "doubt" if agree is None else "" if agree else "name"
@@ -119,7 +119,7 @@ class Confirmation:
         if self.same_name and page.content and earlier.content:
             if is_renamed(page, earlier):
                 return found._replace(against="name")
-            if identities_differ(page, earlier):
+            if identities_differ(page, earlier, is_same_text=True):
                 return found._replace(against="identity")
         return found
 

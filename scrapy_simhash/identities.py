@@ -37,7 +37,9 @@ _BYTES = 8
 _WITHIN_SITE = 128
 _KINDS = {"gtin": 1, "sku": 2, "mpn": 3, "productid": 4, "identifier": 128}
 _NAMES = ("name", "title", "subheading", "picture", "crumb", "label", "lead")
-_OTHERS = "color size embedded parameter startdate streetaddress addresslocality".split()
+_OTHERS = (
+    "color size embedded parameter startdate streetaddress addresslocality fact time image".split()
+)
 _KINDS.update({name: kind for kind, name in enumerate((*_NAMES, *_OTHERS), 129)})
 # Kinds from 64 to 127: the values that a user chose. Each choice has its own kind, so that after a
 # change of the setting, old values are not compared with new ones.
@@ -109,8 +111,11 @@ def chosen_values_differ(one: Evidence, other: Evidence) -> bool:
     return first != second
 
 
-def identities_differ(one: Evidence, other: Evidence) -> bool:
-    """Return True if two pages have identities of one kind, and none of these in common."""
+def identities_differ(one: Evidence, other: Evidence, *, is_same_text: bool = False) -> bool:
+    """Return True if two pages have identities of one kind, and none of these in common.
+
+    :param is_same_text: their texts are equal, so that pictures count, too. Sites rename these.
+    """
     first, second = one.identity, other.identity
     if first == second or not first or not second:
         return False
@@ -120,6 +125,8 @@ def identities_differ(one: Evidence, other: Evidence) -> bool:
     )
     kinds = {value[0] for value in values} & {value[0] for value in other_values}
     kinds -= {value[0] for value in values & other_values}
+    if not is_same_text:
+        kinds.discard(_KINDS["image"])
     return any(is_one_site or kind < _WITHIN_SITE for kind in kinds)
 
 

@@ -3,6 +3,7 @@
 import pytest
 
 from scrapy_simhash.confirmation import UNCONFIRMED, Confirmation
+from scrapy_simhash.detector import Detector
 from scrapy_simhash.evidence import Evidence
 from scrapy_simhash.extraction import extract
 from scrapy_simhash.extraction.selectors import Selectors
@@ -13,6 +14,11 @@ from scrapy_simhash.identities import (
     identities_of_record,
     identity_bytes,
 )
+from scrapy_simhash.scheme import Scheme
+from tests.samples import PARAGRAPHS
+
+DETECTOR = Detector(Scheme.preset("wide"))
+TEXT = " ".join(PARAGRAPHS)
 
 
 def page(site=1, **identities):
@@ -111,6 +117,20 @@ def test_one_value_in_common_is_enough(one, other, differ):
         for names in (one, other)
     ]
     assert identities_differ(*pages) is identities_differ(*pages[::-1]) is differ
+
+
+def test_pictures_tell_pages_apart_whose_texts_are_equal():
+    def shown(text, *names):
+        sketch = DETECTOR.fingerprint_text(text).evidence.sketch
+        return Evidence(sketch=sketch, identity=identity_bytes([("image", name) for name in names]))
+
+    red, blue, more = shown(TEXT, "red"), shown(TEXT, "blue"), shown(TEXT, "blue", "red")
+    for one, other, against in ((red, blue, "identity"), (red, more, ""), (red, shown(TEXT), "")):
+        assert Confirmation().compare(one, other).against == against
+    assert Confirmation().compare(red, shown(f"{TEXT} And more.", "blue")).is_copy
+    assert Confirmation(same_name=False).compare(red, blue).is_copy
+    page, earlier = (one._replace(content=bytes(16)) for one in (red, blue))
+    assert Confirmation().compare_versions(page, earlier).against == "identity"
 
 
 @pytest.mark.parametrize(

@@ -48,6 +48,7 @@ _COUNT = re.compile(r"\d[\d.,]*\s\w+")
 _MAX_HEADINGS = 30
 _MAX_ELEMENTS = 300
 _MAX_LINES_AT_TOP = 10
+_DATE_CHARACTERS = len("2026-01-31")
 # What stands for a heading: a whole line in one of these elements, or in one that is named so.
 _STRESSED = frozenset("b big dt figcaption font legend strong summary th".split())
 _MAY_BE_NAMED = ("a", "div", "li", "p", "span", "td")
@@ -221,7 +222,12 @@ def further_names(
         "crumb": chain([facts.crumb], _current_crumbs(elements)),
     }
     if names.headings:  # below it may be a date, a rating or a price
-        first = filter(_is_no_sentence, islice(top, _are_general(names.headings, facts)))
+        is_general = _are_general(names.headings, facts)
+        first = filter(_is_no_sentence, islice(top, is_general))
+        if is_general and any(top.values()):
+            found["fact"] = _facts(elements.root, top)
+        if is_general and not all(map(_has_no_digit, top)):
+            found["time"] = _times(elements, top)
         found["lead"] = chain(
             _leads(elements.root, list(filter(_has_no_digit, top))), filter(_has_no_digit, first)
         )
@@ -239,17 +245,19 @@ def further_names(
                 break
 
 
-def _lines_at_top(lines: Sequence[Line]) -> dict[str, None]:
-    """Return the lines of the content after the first heading, if any, up to the first text."""
+def _lines_at_top(lines: Sequence[Line]) -> dict[str, bool]:
+    """Return the lines of the content after the first heading, if any, up to the first text; each
+    with whether it is a row of a table or the like.
+    """
     first = next((at + 1 for at, line in enumerate(lines) if line.heading), 0)
-    found: dict[str, None] = {}
+    found: dict[str, bool] = {}
     for line in lines[first:]:
         if line.chrome or line.aside or line.is_links:  # a link has the name of another page
             continue
         if line.words >= _MIN_TEXT_WORDS or len(found) == _MAX_LINES_AT_TOP:
             break
         if not _COUNT.fullmatch(line.text):
-            found[line.text] = None
+            found[line.text] = line.row
     return found
 
 
@@ -272,6 +280,21 @@ def _leads(root: HtmlElement, lines: Collection[str]) -> Iterator[str]:
                 text = _shown_text(element)
                 if text in lines:
                     yield text
+
+
+def _facts(root: HtmlElement, lines: Iterable[str]) -> Iterator[str]:
+    """Yield what the lines say in cells of tables and descriptions of terms, as one text."""
+    texts = map(_shown_text, islice(root.iter("dd", "td"), _MAX_HEADINGS))
+    shown = [text for text in texts if any(text in line for line in lines)]
+    yield " ".join(filter(_has_no_digit, shown))
+
+
+def _times(elements: Elements, lines: Iterable[str]) -> Iterator[str]:
+    """Yield the dates of times in the lines."""
+    for time in elements.values("datetime")[:_MAX_HEADINGS]:
+        text = _shown_text(time.getparent())
+        if text and any(text in line for line in lines):
+            yield time[:_DATE_CHARACTERS]
 
 
 def _has_no_digit(text: str) -> bool:

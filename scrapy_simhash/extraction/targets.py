@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import re
 from functools import lru_cache
+from mimetypes import guess_type
 from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
@@ -46,14 +47,19 @@ _WORDS_PER_ENTRY = 15
 
 # Elements that show another document, and the attributes that say which one.
 _EMBEDDING = ("iframe", "object", "embed", "video", "audio", "source")
-_SOURCES = ("src", "data", "data-src")
+_SOURCES = ("data-src", "src", "data")
 # What is embedded there belongs to the site. A `picture` has several sources, chosen by the screen.
 _NOT_EMBEDDED_IN = frozenset("aside dialog footer header nav noscript picture template".split())
 _ADVERTISEMENT = re.compile(r"(?<![a-z])(?:ads?|advert[a-z]*|sponsor[a-z]*)(?![a-z])")
 _MAX_BOXES = 2  # elements around an embedded one whose names say that it is an advertisement
-_MAX_EMBEDDED = 8
+# The most values of each kind.
+_MAX_EMBEDDED = {"embedded": 8, "parameter": 8, "image": 4}
+_SIZE = re.compile(r"[-_]\d+x\d+$")
 # Further elements are not looked at: what is around each takes time on deeply nested pages.
 _MAX_EMBEDDING = 300
+_MAX_IMAGES = 12
+_MEDIA = ("image/", "video/", "audio/")
+_POINT = frozenset(("0", "1"))  # the size of a picture that only counts visits
 
 _ORIGIN = re.compile(r"(?:https?:)?//[^/?#]*")
 _OTHER_SCHEME = re.compile(r"[a-z][a-z0-9+.-]*:")
@@ -187,25 +193,44 @@ def pieces_of(target: str) -> tuple[str, ...]:
 
 
 def embedded_documents(elements: Elements) -> list[tuple[str, str]]:
-    """Return what tells apart the documents that a page embeds in its content: films, PDF files.
+    """Return what tells apart the documents that a page embeds in its content: films, PDF files;
+    and its first pictures (of the kind ``image``).
 
     It is the last segment of the path (of the kind ``embedded``), whatever the host and the query:
     players have several of either. A segment without a digit may be a program. Its parameters say
     what it shows (``parameter``), each by itself, because some are random.
     """
-    embedding = elements.tagged(*_EMBEDDING)[:_MAX_EMBEDDING]
+    images = elements.tagged("img")[:_MAX_IMAGES]
+    embedding = [*elements.tagged(*_EMBEDDING)[:_MAX_EMBEDDING], *images]
     has_main = bool(embedding) and next(elements.root.iter("main"), None) is not None
-    found: dict[str, dict[str, None]] = {"embedded": {}, "parameter": {}}
+    found: dict[str, dict[str, None]] = {kind: {} for kind in _MAX_EMBEDDED}
     for element in embedding:
         above = [*element.iterancestors()]
         around = {one.tag for one in above}
+        if element.tag == "img":
+            around.discard("picture")
         boxes = " ".join(map(names_of, (element, *above[:_MAX_BOXES]))).lower()
         is_content = _NOT_EMBEDDED_IN.isdisjoint(around) and (not has_main or "main" in around)
         if not is_content or is_hidden(element.get("style", "")) or _ADVERTISEMENT.search(boxes):
             continue
         source = next(filter(None, (element.get(name, "") for name in _SOURCES)), "")
         path, _, query = source.partition("?")
-        names = pieces_of(path)[-1:]
-        parameters = () if any(map(str.isdigit, "".join(names))) else pieces_of(f"?{query}")
-        found["parameter" if parameters else "embedded"].update(dict.fromkeys(parameters or names))
-    return [(kind, value) for kind in found for value in list(found[kind])[:_MAX_EMBEDDED]]
+        names = [_SIZE.sub("", name) for name in pieces_of(path)[-1:]]
+        is_file = any(map(str.isdigit, "".join(names))) or _is_of_type(path, _MEDIA)
+        parameters = () if is_file else pieces_of(f"?{query}")
+        kind = "parameter" if parameters else "embedded"
+        if element.tag == "img":
+            kind = "image"
+            links = [one.get("href", "") for one in above[:_MAX_BOXES] if one.tag == "a"]
+            is_link = not all(_is_of_type(link, "image/") for link in links)  # to something else
+            if is_link or not _POINT.isdisjoint(map(element.get, ("width", "height"))):
+                continue
+        found[kind].update(dict.fromkeys(parameters or names))
+    return [
+        (kind, value) for kind, most in _MAX_EMBEDDED.items() for value in list(found[kind])[:most]
+    ]
+
+
+def _is_of_type(url: str, beginnings: str | tuple[str, ...]) -> bool:
+    """Return True if the type of a file, by the ending of its name, begins so."""
+    return (guess_type(url)[0] or "").startswith(beginnings)

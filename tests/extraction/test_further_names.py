@@ -78,6 +78,24 @@ def test_a_line_that_looks_like_a_heading_tells_pages_apart(html):
 
 
 @pytest.mark.parametrize(
+    ("kind", "html"),
+    [
+        ("fact", "<dl><dt>Name<dd>{}<dt>Beds<dd>two</dl>"),
+        ("fact", "<dl><div><dt>Beds<dd>two</div><div><dt>Name<dd>{}</div></dl>"),
+        ("fact", "<table><tr><th>Beds<td>12<tr><th>Name<td>{}</table>"),
+        ("fact", "<table><tr><th>Name<th>Beds<tr><td>{}<td>two</table>"),
+        ("time", "<p>Begins <time datetime='{}T20:00'>on May 12, at eight</time></p>"),
+    ],
+)
+def test_facts_and_dates_below_a_general_heading_tell_pages_apart(kind, html):
+    values = ("2026-05-12", "2026-05-19") if kind == "time" else ("The Old Mint", "Larch Lodge")
+    page = f"<h1>Our houses</h1>{html}" + TEXT
+    one, other = (found(page.format(value))[kind] for value in values)
+    assert one != other
+    assert kind not in found(page.replace("Our houses", "A headline of five words").format("x"))
+
+
+@pytest.mark.parametrize(
     "html",
     [
         "<h1>Line 4</h1>" + TEXT + "<h2>Monday</h2>",  # a heading of a section

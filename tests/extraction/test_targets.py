@@ -231,3 +231,28 @@ def test_what_is_no_embedded_document(html):
 def test_a_document_is_the_same_in_another_player():
     names = ("https://a.example/embed/Ab1", "//b.example/e/ab1?rel=0", "/ab1#t=1", "/x/AB1?q=2")
     assert {name for url in names for name in embedded(f"<iframe src='{url}'></iframe>")} == {"ab1"}
+
+
+def images(html):
+    found = extract(f"<h1>Boats</h1><p>{PARAGRAPHS[0]}</p>{html}").identities
+    return [value for kind, value in found if kind == "image"]
+
+
+@pytest.mark.parametrize(
+    ("html", "names"),
+    [
+        ("<img src=/i/red.jpg><figure><img src=/i/blue.png></figure>", ["red", "blue"]),
+        ("<img src=//cdn.example/red-300x200.webp?w=300 alt=Red>", ["red"]),
+        ("<img src=/wait.gif data-src=/i/red.jpg>", ["red"]),
+        ("<picture><source srcset=/red.webp><img src=/red.jpg></picture>", ["red"]),
+        ("<a href=/i/red.jpg><img src=/i/red_90x60.jpg></a>", ["red"]),
+        ("<img src='/image.php?id=55'>", ["id=55"]),
+        ("".join(f"<img src=/{n}.jpg>" for n in range(9)), ["0", "1", "2", "3"]),
+        ("<a href=/><img src=/logo.svg></a><a href=/go/7><b><img src=/banner-7.png></b></a>", []),
+        ("<div class=ad><img src=/7.png></div><img src=/count-7.gif width=1>", []),
+        ("<nav><img src=/a.png></nav><img style='display:none' src=/b.png>", []),
+        ("<img src='data:image/gif;base64,AA'><img>", []),
+    ],
+)
+def test_pictures(html, names):
+    assert images(html) == names
