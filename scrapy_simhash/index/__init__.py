@@ -12,7 +12,8 @@ import threading
 from contextlib import ExitStack, suppress
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+from weakref import WeakValueDictionary
 
 from scrapy_simhash.errors import (
     IndexCorrupt,
@@ -29,7 +30,7 @@ from scrapy_simhash.index.base import (
 )
 from scrapy_simhash.index.cost import DEFAULT_EXPECTED_PAGES, choose_plan
 from scrapy_simhash.index.database import destroy_database, locking, unusable
-from scrapy_simhash.index.index import Index
+from scrapy_simhash.index.index import Index, rules_of
 from scrapy_simhash.index.kinds import database_kind
 from scrapy_simhash.index.manifest import (
     DATABASES,
@@ -40,7 +41,6 @@ from scrapy_simhash.index.manifest import (
 )
 from scrapy_simhash.index.offline import open_database, read_manifest
 from scrapy_simhash.index.plan import TablePlan
-from scrapy_simhash.index.rules import CrawlRules
 from scrapy_simhash.index.spec import IndexSpec
 
 if TYPE_CHECKING:
@@ -70,8 +70,9 @@ logger = logging.getLogger(__name__)
 
 # The beginning of a URL. A directory such as ``a:b`` can be given as ``./a:b``.
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
-# Open stores by directory. A database can be opened only once, so its users in a process share one.
-_open_stores: dict[str, Store] = {}
+# Stores by directory; those without users are closed. A database can be opened only once, so its
+# users in a process share a store.
+_open_stores: WeakValueDictionary[str, Store] = WeakValueDictionary()
 _lock = threading.Lock()
 
 
@@ -126,31 +127,18 @@ def open_index(
             store = Store(MemoryDatabase(), spec.to_manifest())
         else:
             path = os.path.realpath(directory)
-            if path in _open_stores:
+            if _is_open(directory):
                 store = _open_stores[path]
                 spec.check_existing(str(directory), store.manifest)
             else:
                 store = _open_stores[path] = _open_store(directory, spec, sync, create=create)
-        store.users += 1
-    return index_over(store, max_distance, confirmation, incremental, crawl_start)
+        return index_over(store, max_distance, confirmation, incremental, crawl_start)
 
 
-def index_over(
-    store: Store,
-    max_distance: int | None = None,
-    confirmation: Confirmation | None = None,
-    incremental: bool = False,
-    crawl_start: int | None = None,
-) -> Index:
-    """Return an index over an open store, which counts it as a user. See `open_index`."""
-    manifest, next_sequence = store.manifest, store.next_sequence
-    rules = CrawlRules(
-        manifest.max_distance if max_distance is None else max_distance,
-        manifest.confirmation if confirmation is None else confirmation,
-        incremental,
-        next_sequence if crawl_start is None else min(crawl_start, next_sequence),
-    )
-    return Index(store, rules, partial(_release, store))
+def index_over(store: Store, *crawl: Any) -> Index:
+    """Return an index over a store, which counts it as a user, for a crawl; see `rules_of`."""
+    store.users += 1
+    return Index(store, rules_of(store, *crawl), partial(_release, store))
 
 
 def reset_index(location: str | os.PathLike[str]) -> bool:
@@ -164,7 +152,7 @@ def reset_index(location: str | os.PathLike[str]) -> bool:
     if kind == "memory":
         raise SchemeError("an index in memory cannot be reset: close it, and open a new one")
     with _lock:
-        if os.path.realpath(directory) in _open_stores:
+        if _is_open(directory):
             raise IndexLocked(str(directory), "this process has it open, so it was not deleted")
         try:
             with suppress(IndexCorrupt, IndexMismatch):  # Such an index is deleted, too.
@@ -189,7 +177,7 @@ def move_index(directory: Path, target: Path) -> None:
     """
     location = str(directory)
     with _lock:
-        if os.path.realpath(directory) in _open_stores:
+        if _is_open(directory):
             raise IndexLocked(location, "this process has it open, so it was not moved")
         try:
             with ExitStack() as stack:
@@ -199,6 +187,12 @@ def move_index(directory: Path, target: Path) -> None:
                 directory.rename(target)
         except OSError as error:
             raise unusable(location, str(error)) from error
+
+
+def _is_open(directory: Path) -> bool:
+    """Return True if this process has the index in a directory open."""
+    store = _open_stores.get(os.path.realpath(directory))
+    return store is not None and store.users > 0
 
 
 def _parsed(location: str | os.PathLike[str]) -> tuple[str | None, Path]:
@@ -254,8 +248,5 @@ def _release(store: Store, pages: Sequence[Pending]) -> None:
         store.release(pages)
     with _lock:
         store.users -= 1
-        if store.users:
-            return
-        for path in [path for path, one in _open_stores.items() if one is store]:
-            del _open_stores[path]
-        store.close()
+        if not store.users:
+            store.close()

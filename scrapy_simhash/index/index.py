@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from scrapy_simhash.errors import IndexClosed, SchemeError
 from scrapy_simhash.evidence import NO_EVIDENCE
 from scrapy_simhash.index.base import Match, PageToObserve
+from scrapy_simhash.index.rules import CrawlRules
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 
     from typing_extensions import Self
 
+    from scrapy_simhash.confirmation import Confirmation
     from scrapy_simhash.evidence import Evidence
     from scrapy_simhash.index.base import (
         Action,
@@ -28,7 +30,7 @@ if TYPE_CHECKING:
     )
     from scrapy_simhash.index.pending import Pending
     from scrapy_simhash.index.redis.store import RedisStore
-    from scrapy_simhash.index.rules import CrawlRules, Neighbour
+    from scrapy_simhash.index.rules import Neighbour
     from scrapy_simhash.index.store import Store
     from scrapy_simhash.index.texts import Texts
     from scrapy_simhash.scheme import Scheme
@@ -353,6 +355,23 @@ class Index:
         for page in pages:
             if page.is_settled:
                 self._pending.pop((page.observation.sequence, page.observation.key), None)
+
+
+def rules_of(
+    store: AnyStore,
+    max_distance: int | None = None,
+    confirmation: Confirmation | None = None,
+    incremental: bool = False,
+    crawl_start: int | None = None,
+) -> CrawlRules:
+    """Return the rules of a crawl that uses a store. See `scrapy_simhash.open_index`."""
+    manifest, next_sequence = store.manifest, store.next_sequence
+    return CrawlRules(
+        manifest.max_distance if max_distance is None else max_distance,
+        manifest.confirmation if confirmation is None else confirmation,
+        incremental,
+        next_sequence if crawl_start is None else min(crawl_start, next_sequence),
+    )
 
 
 def check_page(scheme: Scheme, key: str, fingerprint: int) -> None:

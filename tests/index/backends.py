@@ -110,7 +110,6 @@ class MemoryBackend:
     ) -> Index:
         if self._store is None or not self._store.users:
             self._store = Store(self.database, self._manifest)
-        self._store.users += 1
         return index_over(self._store, max_distance, confirmation, incremental, crawl_start)
 
 

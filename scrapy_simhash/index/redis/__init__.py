@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from contextlib import closing
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from scrapy_simhash.errors import (
@@ -18,11 +18,10 @@ from scrapy_simhash.errors import (
 )
 from scrapy_simhash.index.cost import DEFAULT_EXPECTED_PAGES
 from scrapy_simhash.index.database import REDIS_REMEDY, corrupt
-from scrapy_simhash.index.index import Index
+from scrapy_simhash.index.index import Index, rules_of
 from scrapy_simhash.index.manifest import Manifest
 from scrapy_simhash.index.redis.layout import state_key
 from scrapy_simhash.index.redis.urls import masked
-from scrapy_simhash.index.rules import CrawlRules
 from scrapy_simhash.index.spec import IndexSpec
 
 if TYPE_CHECKING:
@@ -32,6 +31,7 @@ if TYPE_CHECKING:
     from scrapy_simhash.confirmation import Confirmation
     from scrapy_simhash.index.plan import TablePlan
     from scrapy_simhash.index.redis.store import RedisStore
+    from scrapy_simhash.index.rules import CrawlRules
     from scrapy_simhash.scheme import Scheme
 
 DEFAULT_LEASE_S = 60.0
@@ -77,22 +77,10 @@ def open_redis_index(
     address = RedisAddress(url, name, cluster, parameters)
     store = address.store(lease_s, spec.to_manifest if create else None)
     try:
-        manifest = store.manifest
-        spec.check_existing(store.location, manifest)
-        k = manifest.max_distance if max_distance is None else max_distance
-        confirmation = manifest.confirmation if confirmation is None else confirmation
-        first = store.next_sequence
-        if crawl_start is not None:
-            first = min(crawl_start, first)
+        spec.check_existing(store.location, store.manifest)
+        rules = rules_of(store, max_distance, confirmation, incremental, crawl_start)
         if crawl is not None:
-            settings = {
-                "max_distance": k,
-                "min_resemblance": confirmation.min_resemblance,
-                "same_name": confirmation.same_name,
-                "incremental": incremental,
-            }
-            first = _shared_start(store, crawl, first, settings)
-        rules = CrawlRules(k, confirmation, incremental, first)
+            rules = replace(rules, crawl_start=_shared_start(store, crawl, rules))
         return Index(store, rules, store.close)
     except BaseException:
         store.server.close()
@@ -177,10 +165,18 @@ class RedisAddress:
         return closing(self.store(new=lambda: new, must_be_new=True))
 
 
-def _shared_start(store: RedisStore, crawl: str, first: int, settings: Mapping[str, Any]) -> int:
-    """Return the first sequence number of a named crawl. Its first process sets it."""
+def _shared_start(store: RedisStore, crawl: str, rules: CrawlRules) -> int:
+    """Return the first sequence number of a named crawl. Its first process sets it.
+
+    :raises IndexMismatch: the crawl began with other settings.
+    """
     server, crawls = store.server, store.layout.state("crawls")
-    row = json.dumps({"began": first, **settings})
+    settings = {
+        "max_distance": rules.max_distance,
+        **asdict(rules.confirmation),
+        "incremental": rules.incremental,
+    }
+    row = json.dumps({"began": rules.crawl_start, **settings})
     _, recorded = server.call_all([("HSETNX", crawls, crawl, row), ("HGET", crawls, crawl)])
     try:
         stored = json.loads(recorded or b"")

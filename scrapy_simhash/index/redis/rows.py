@@ -62,7 +62,11 @@ class RedisRows:
     @property
     def next_sequence(self) -> int:
         """The number of the next observation."""
-        return self.server.to_number(self.server.call("GET", self.layout.sequence)) + 1
+        last = self.server.call("GET", self.layout.sequence)
+        try:
+            return int(last or 0) + 1
+        except ValueError as error:
+            raise corrupt(self.location, f"a number: {error}", REDIS_REMEDY) from error
 
     def entry(self, key: str) -> Entry | None:
         """Return the stored entry of a page key, or None."""

@@ -32,7 +32,6 @@ from scrapy_simhash.errors import (
     StorageError,
 )
 from scrapy_simhash.index.database import REDIS_REMEDY, corrupt
-from scrapy_simhash.index.records import MAX_SEQUENCE
 from scrapy_simhash.index.redis.urls import masked
 
 if TYPE_CHECKING:
@@ -167,19 +166,6 @@ class Server:
         """Run a command. Return the answer as redis-py converts it, such as a dict for HGETALL."""
         with self._translated():
             return self._one_connection.execute_command(*command)
-
-    def to_number(self, value: bytes | int | None) -> int:
-        """Return a sequence number from the value of its key; 0 for a missing key.
-
-        :raises IndexCorrupt: it is no number, or not from 0 to `MAX_SEQUENCE`.
-        """
-        try:
-            number = int(value or 0)
-        except ValueError as error:
-            raise corrupt(self.location, f"a number: {error}", REDIS_REMEDY) from error
-        if not 0 <= number <= MAX_SEQUENCE:
-            raise corrupt(self.location, f"the number {number}", REDIS_REMEDY)
-        return number
 
     def stop_waiting(self) -> bool:
         """If the server cannot be reached, send no command from now on, so that all fail at once.

@@ -376,7 +376,6 @@ class RedisStore(RedisRows):
         (start, rows), first, answers, read = self.server.run(
             scripts.OBSERVE, keys, (*arguments, *wanted)
         )
-        self.server.to_number(first + len(fresh))
         self._replica.extend(start, rows)
         states = zip(wanted, map(State.of, read), strict=True)
         # If more rows had to be read, these are of a later moment.
