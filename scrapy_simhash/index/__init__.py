@@ -158,9 +158,7 @@ def reset_index(location: str | os.PathLike[str]) -> bool:
             with suppress(IndexCorrupt, IndexMismatch):  # Such an index is deleted, too.
                 if Manifest.read(directory) is None:
                     return False
-            # Old databases of repairs, and those with the texts of indexes before format 8.
-            others = *directory.glob("*-damaged"), *directory.glob("*-texts")
-            for path in (*databases(directory), *others):
+            for path in (*databases(directory), *directory.glob("*-damaged")):
                 destroy_database(str(directory), path)
             (directory / FILE_NAME).unlink()
         except OSError as error:

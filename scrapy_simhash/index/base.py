@@ -8,7 +8,7 @@ Pages are compared with representatives alone, so a cluster cannot drift from co
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal, NamedTuple, get_args
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from scrapy_simhash.evidence import NO_EVIDENCE, Evidence
 
@@ -21,8 +21,6 @@ ObservationKind = Literal["new", "near-duplicate", "unchanged", "changed"]
 
 Action = Literal["", "dropped", "tagged", "followed", "passed"]
 """What was done with a near-duplicate or similar page; empty if unknown."""
-
-ACTIONS: tuple[Action, ...] = get_args(Action)
 
 SyncPolicy = Literal["always", "everysec", "no"]
 """When confirmed pages are synced to disk. A killed process loses no confirmed page.

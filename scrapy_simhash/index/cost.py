@@ -36,14 +36,6 @@ _MIN_PROBED_BITS = 128
 PROBING = ((16, 8, 112), (18, 10, 128), (20, 12, 292), (21, 12, 432))
 
 
-def cost_us(plan: TablePlan, pages: int) -> float:
-    """Return the CPU time in µs to query and insert a page in an index of `pages` pages."""
-    candidates = plan.expected_candidates(pages)
-    if plan.prefix_bits:
-        return PROBED_PAGE_US + PROBE_US * plan.probes + PROBED_CANDIDATE_US * candidates
-    return PAGE_US + TABLE_US * len(plan.tables) + CANDIDATE_US * candidates
-
-
 def require_distance(max_distance: int, bits: int) -> None:
     """Raise PlanError unless a distance is 0 to `bits` - 1."""
     if not 0 <= max_distance < bits:
@@ -65,7 +57,11 @@ def choose_plan(
 
     :raises PlanError: the distance is not 0 to `bits` - 1, or too large for prefixes of 10 bits.
     """
-    plans = _unprobed_plans(bits, max_distance)
+    require_distance(max_distance, bits)
+    plans = [
+        fewest_tables(bits, max_distance, chosen, min_prefix_bits=_MIN_PREFIX_BITS)
+        for chosen in range(1, _MAX_CHOSEN + 1)
+    ]
     if bits >= _MIN_PROBED_BITS and max_distance <= _MAX_SHARE * bits:
         plans += [
             TablePlan(bits, tables, prefix_bits=width, probes=probes)
@@ -73,24 +69,16 @@ def choose_plan(
             if width * tables <= bits
         ]
 
-    def cost(plan: TablePlan) -> float:
-        return cost_us(plan, expected_pages * HEADROOM if plan.prefix_bits else expected_pages)
+    def cost_us(plan: TablePlan) -> float:
+        if plan.prefix_bits:
+            candidates = plan.expected_candidates(expected_pages * HEADROOM)
+            return PROBED_PAGE_US + PROBE_US * plan.probes + PROBED_CANDIDATE_US * candidates
+        candidates = plan.expected_candidates(expected_pages)
+        return PAGE_US + TABLE_US * len(plan.tables) + CANDIDATE_US * candidates
 
-    if plans:
-        return min(plans, key=cost)
+    if cheapest := min(filter(None, plans), key=cost_us, default=None):
+        return cheapest
     raise PlanError(
         f"no tables with prefixes of {_MIN_PREFIX_BITS} bits or more find {MIN_RECALL:.0%} of the "
         f"pairs at distance {max_distance} of {bits} bits: lower the distance, or take more bits"
     )
-
-
-def _unprobed_plans(bits: int, max_distance: int) -> list[TablePlan]:
-    """Return the plans with the fewest tables, one for each number of chosen blocks that can find
-    95 % of the pairs.
-    """
-    require_distance(max_distance, bits)
-    plans = (
-        fewest_tables(bits, max_distance, chosen, min_prefix_bits=_MIN_PREFIX_BITS)
-        for chosen in range(1, _MAX_CHOSEN + 1)
-    )
-    return [plan for plan in plans if plan is not None]

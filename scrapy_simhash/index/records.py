@@ -1,4 +1,4 @@
-"""Encode and decode the rows of an index. docs/index-format.md describes them (format version 8).
+"""Encode and decode the rows of an index. docs/index-format.md describes them (format version 9).
 
 The *head* of a row's key is its first byte, which tells the kind of row. Integers are big-endian,
 so that keys sort by value.
@@ -6,12 +6,13 @@ so that keys sort by value.
 
 from __future__ import annotations
 
+import json
 import struct
-from typing import NamedTuple, get_args
+from dataclasses import fields
+from typing import NamedTuple
 
-from scrapy_simhash.confirmation import Against
 from scrapy_simhash.evidence import encode_evidence, read_evidence, read_varint, varint
-from scrapy_simhash.index.base import ACTIONS, Entry, NearDuplicate
+from scrapy_simhash.index.base import Entry, NearDuplicate
 
 STATE_KEY = b"S"
 # (start, stop) of the keys of notes.
@@ -27,15 +28,8 @@ MAX_SEQUENCE = (1 << 8 * SEQUENCE_BYTES) - 1
 _TIME_BYTES = 4
 _NO_FLAGS = b"\0"
 _GAVE_ITEMS = b"\1"
-# A similarity is stored in per cent.
-_PERCENT = 100
-_NO_SIMILARITY = 0xFF
-# The flags of a log line are the position of the action in `ACTIONS`, and above these bits that of
-# the rule that says that the page is no copy.
-_AGAINST_SHIFT = 3
-_AGAINST: tuple[Against, ...] = get_args(Against)
-_MAX_LABEL = 255
-_LOG_HEAD = struct.Struct(">IHBB")
+# The values in the row of a log line.
+_LINE = [field.name for field in fields(NearDuplicate) if field.name != "sequence"]
 _FINGERPRINT_AT = SEQUENCE_BYTES + _TIME_BYTES
 
 
@@ -128,49 +122,18 @@ def decode_entry(ordinal: int, value: bytes, width_bytes: int) -> Entry:
     )
 
 
-def encode_near_duplicate(line: NearDuplicate, width_bytes: int) -> bytes:
+def encode_near_duplicate(line: NearDuplicate) -> bytes:
     """Return the value of the row of a log line."""
-    representative = encode_key(line.representative)
-    similarity = _NO_SIMILARITY if line.similarity is None else round(_PERCENT * line.similarity)
-    flags = ACTIONS.index(line.action) | _AGAINST.index(line.against) << _AGAINST_SHIFT
-    label = encode_key(line.label)[:_MAX_LABEL]
-    return (
-        _LOG_HEAD.pack(line.seen_at_s, line.distance, similarity, flags)
-        + line.fingerprint.to_bytes(width_bytes, "big")
-        + len(representative).to_bytes(4, "big")
-        + representative
-        + bytes((len(label),))
-        + label
-        + encode_key(line.key)
-    )
+    return encode_key(json.dumps([getattr(line, name) for name in _LINE], ensure_ascii=False))
 
 
-def decode_near_duplicate(sequence: int, value: bytes, width_bytes: int) -> NearDuplicate:
-    """Return the log line of a row. :raises ValueError: it is cut short, impossible or no UTF-8."""
-    fingerprint_at = _LOG_HEAD.size
-    text_at = fingerprint_at + width_bytes + 4
-    length = int.from_bytes(value[text_at - 4 : text_at], "big")
-    label_at = text_at + length + 1
-    key_at = label_at + value[label_at - 1] if label_at < len(value) else len(value)
-    if len(value) <= key_at:
-        raise ValueError(f"line {sequence} of the near-duplicate log is cut short")
-    seen_at_s, distance, similarity, flags = _LOG_HEAD.unpack_from(value)
-    against, action = divmod(flags, 1 << _AGAINST_SHIFT)
-    is_percent = similarity <= _PERCENT or similarity == _NO_SIMILARITY
-    if action >= len(ACTIONS) or against >= len(_AGAINST) or not is_percent:
-        raise ValueError(f"line {sequence} of the near-duplicate log has an impossible value")
-    return NearDuplicate(
-        key=decode_key(value[key_at:]),
-        representative=decode_key(value[text_at : text_at + length]),
-        distance=distance,
-        fingerprint=int.from_bytes(value[fingerprint_at : text_at - 4], "big"),
-        sequence=sequence,
-        seen_at_s=seen_at_s,
-        similarity=None if similarity == _NO_SIMILARITY else similarity / _PERCENT,
-        against=_AGAINST[against],
-        action=ACTIONS[action],
-        label=value[label_at:key_at].decode("utf-8", "replace"),
-    )
+def decode_near_duplicate(sequence: int, value: bytes) -> NearDuplicate:
+    """Return the log line of a row. :raises ValueError: it is damaged."""
+    try:
+        values = zip(_LINE, json.loads(decode_key(value)), strict=True)
+        return NearDuplicate(sequence=sequence, **dict(values))
+    except (ValueError, TypeError) as error:
+        raise ValueError(f"line {sequence} of the near-duplicate log: {error}") from error
 
 
 def encode_state(state: State) -> bytes:

@@ -5,21 +5,20 @@ from __future__ import annotations
 import secrets
 import time
 from threading import RLock
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
 from scrapy_simhash.index import records
 from scrapy_simhash.index.database import corrupt
 from scrapy_simhash.index.records import State
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from scrapy_simhash.index.base import Entry, NearDuplicate, SyncPolicy
     from scrapy_simhash.index.database import Database, Row
     from scrapy_simhash.index.memory import MemoryDatabase
 
 _SYNC_INTERVAL_S = 1.0
-_Decoded = TypeVar("_Decoded")
 
 
 class Rows:
@@ -69,16 +68,17 @@ class Rows:
     def entries(self, first_ordinal: int = 0) -> Iterator[Entry]:
         """Yield the entries from an ordinal on, without those written after the first was read."""
         for row, value in self._database.rows(records.entry_row_key(first_ordinal), b"F"):
-            yield self._decoded(records.decode_entry, int.from_bytes(row[1:], "big"), value)
+            yield self._entry(int.from_bytes(row[1:], "big"), value)
 
     def near_duplicates(self, since_sequence: int = 0) -> Iterator[NearDuplicate]:
         """Yield the log lines from a sequence number on, oldest first. Lines written after the
         first was read are left out.
         """
-        for row, value in self._database.rows(records.log_row_key(since_sequence), b"O"):
-            yield self._decoded(
-                records.decode_near_duplicate, int.from_bytes(row[1:], "big"), value
-            )
+        try:
+            for row, value in self._database.rows(records.log_row_key(since_sequence), b"O"):
+                yield records.decode_near_duplicate(int.from_bytes(row[1:], "big"), value)
+        except ValueError as error:
+            raise corrupt(self.location, error) from error
 
     def notes(self) -> Iterator[tuple[str, bytes]]:
         """Yield (name, note) of all notes, in the order of names."""
@@ -97,8 +97,7 @@ class Rows:
         """Add lines to the near-duplicate log, or replace those with their sequence numbers."""
         rows = []
         for line in lines:
-            value = records.encode_near_duplicate(line, self._width_bytes)
-            rows.append((records.log_row_key(line.sequence), value))
+            rows.append((records.log_row_key(line.sequence), records.encode_near_duplicate(line)))
             self.next_sequence = max(self.next_sequence, line.sequence + 1)
         if rows:
             self.write_rows(rows)
@@ -185,11 +184,9 @@ class Rows:
         except ValueError as error:
             raise corrupt(self.location, error) from error
 
-    def _decoded(
-        self, decode: Callable[[int, bytes, int], _Decoded], number: int, value: bytes
-    ) -> _Decoded:
+    def _entry(self, ordinal: int, value: bytes) -> Entry:
         try:
-            return decode(number, value, self._width_bytes)
+            return records.decode_entry(ordinal, value, self._width_bytes)
         except ValueError as error:
             raise corrupt(self.location, error) from error
 

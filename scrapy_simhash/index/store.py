@@ -315,7 +315,7 @@ class Store(Rows):
         values = self._database.get_all([records.entry_row_key(ordinal) for ordinal in ordinals])
         for ordinal, value in zip(ordinals, values, strict=True):
             if value is not None:
-                yield ordinal, self._decoded(records.decode_entry, ordinal, value)
+                yield ordinal, self._entry(ordinal, value)
 
     def _add(self, entry: Entry) -> int:
         """Add a row to the tables, and return its ordinal."""

@@ -204,7 +204,7 @@ def _rows(database: Database, width_bytes: int) -> Iterator[tuple[bytes, Any]]:
             if (kind, len(row)) == (_ENTRY, 5):
                 yield kind, records.decode_entry(number, value, width_bytes)
             elif (kind, len(row)) == (_LINE, 6):
-                yield kind, records.decode_near_duplicate(number, value, width_bytes)
+                yield kind, records.decode_near_duplicate(number, value)
             elif kind in (_NOTE, _TEXT):
                 if kind == _TEXT:
                     decode_text(value)

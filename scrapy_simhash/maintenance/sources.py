@@ -128,7 +128,7 @@ class DatabaseSource(Rows):
         for ordinal in ages["f1"][ages["f0"].argsort(kind="stable")]:
             row = records.entry_row_key(int(ordinal))
             value = self._database.get(row) or b""
-            yield self._decoded(records.decode_entry, int(ordinal), value)
+            yield self._entry(int(ordinal), value)
 
 
 Source: TypeAlias = "DatabaseSource | RedisStore"

@@ -182,7 +182,7 @@ def check_rows(stored: dict[bytes, bytes], plan: TablePlan) -> dict[str, Entry]:
         if row[:1] == b"N":
             sequence = int.from_bytes(row[1:], "big")
             assert len(row) == 6
-            records.decode_near_duplicate(sequence, value, plan.bits // 8)
+            records.decode_near_duplicate(sequence, value)
             assert sequence < next_sequence
     other = {row for row in stored if row[:1] not in {b"E", b"N", b"X"}}
     assert other == {b"S"}, "rows of no known kind"

@@ -65,7 +65,7 @@ def content(directory: Path) -> Content:
 
 def _content(stored: dict[bytes, bytes]) -> Content:
     log = [
-        records.decode_near_duplicate(int.from_bytes(row[1:], "big"), value, PLAN.bits // 8)
+        records.decode_near_duplicate(int.from_bytes(row[1:], "big"), value)
         for row, value in sorted(stored.items())
         if row[:1] == b"N"
     ]

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import ClassVar, get_args
 
 import pytest
 
 from scrapy_simhash.confirmation import UNCONFIRMED, Confirmation, name_bytes, site_number
 from scrapy_simhash.evidence import Evidence
 from scrapy_simhash.index import open_index
-from scrapy_simhash.index.base import ACTIONS
+from scrapy_simhash.index.base import Action
 from scrapy_simhash.index.manifest import Manifest
 
 from .backends import PLAN, SCHEME, K, seen
@@ -175,7 +175,7 @@ def test_a_copy_takes_the_place_of_its_representative(index, resembles):
     assert (("old", "new", 0, 1.0, True, "") in lines(index)) == resembles
 
 
-@pytest.mark.parametrize("action", ACTIONS)
+@pytest.mark.parametrize("action", get_args(Action))
 def test_the_log_says_what_was_done(backend, action):
     with backend.open(confirmation=Confirmation()) as index:
         first = index.observe("a", 0, evidence())

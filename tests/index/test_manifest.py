@@ -33,7 +33,7 @@ def test_a_person_can_read_it(tmp_path):
     assert list(files(tmp_path)) == [FILE_NAME]
     assert Manifest.read(tmp_path) == MANIFEST
     content = json.loads((tmp_path / FILE_NAME).read_text(encoding="utf-8"))
-    assert (content["format"], content["format_version"]) == ("scrapy-simhash index", 8)
+    assert (content["format"], content["format_version"]) == ("scrapy-simhash index", 9)
     assert (content["database"], content["scheme_id"]) == ("leveldb", MANIFEST.scheme.id)
     plan = {"bits": 64, "blocks": 6, "chosen": 3, "prefix_bits": 0, "probes": 0}
     assert content["plan"] == plan
@@ -80,7 +80,7 @@ IMPOSSIBLE = [
             (
                 changed("format_version", version),
                 IndexMismatch,
-                f"version {version!r}, this release reads 8: use the(?!.*rebuild).*SIMHASH_RESET",
+                f"version {version!r}, this release reads 9: use the(?!.*rebuild).*SIMHASH_RESET",
             )
             for version in (1, 5, 99, 0, -1, "2", 1.5, None, True)
         ),

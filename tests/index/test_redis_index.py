@@ -112,7 +112,7 @@ def test_another_version_of_the_format_is_refused(redis_backend, redis):
     redis_backend.open().close()
     client = client_of(redis_backend, redis)
     key = state_key(redis_backend.name, "manifest")
-    client.set(key, client.get(key).replace(b'"format_version": 8', b'"format_version": 1'))
+    client.set(key, client.get(key).replace(b'"format_version": 9', b'"format_version": 1'))
     with pytest.raises(IndexMismatch, match=r"version 1.*use the release"):
         redis_backend.open()
     disconnect(client)

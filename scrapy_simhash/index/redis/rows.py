@@ -205,7 +205,7 @@ class RedisRows:
             for sequence, value in sorted((int(field), value) for field, value in part.items()):
                 if sequence >= since:
                     try:
-                        yield decode_near_duplicate(sequence, value, self.layout.width_bytes)
+                        yield decode_near_duplicate(sequence, value)
                     except ValueError as error:
                         raise corrupt(self.location, f"its log: {error}", REDIS_REMEDY) from error
 
@@ -243,8 +243,8 @@ class RedisRows:
         """Write lines of the near-duplicate log whose numbers the server gave."""
         values: dict[bytes, list[bytes | int]] = {}
         for line in lines:
-            value = encode_near_duplicate(line, self.layout.width_bytes)
-            values.setdefault(self.layout.log_key(line.sequence), []).extend((line.sequence, value))
+            fields = values.setdefault(self.layout.log_key(line.sequence), [])
+            fields += line.sequence, encode_near_duplicate(line)
         self.server.call_all(("HSET", key, *fields) for key, fields in values.items())
 
     def unlog(self, sequences: Iterable[int]) -> None:
