@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import logging
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
@@ -34,7 +33,6 @@ if TYPE_CHECKING:
 
     from scrapy_simhash.crawl.settlement import PageState
     from scrapy_simhash.extras.passages.index import PassageIndex
-    from scrapy_simhash.extras.passages.matching import PassageReport
 
 logger = logging.getLogger(__name__)
 
@@ -43,18 +41,6 @@ _MAX_WAITING_CHARACTERS = 20_000_000
 _TAGGED_SOURCES = 5
 # Longer texts are skipped, because they take seconds and block the queue.
 _MAX_CHARACTERS = 500_000
-
-
-@dataclass
-class _Texts:
-    """The texts of a page in progress.
-
-    :param items: position of an item → its text.
-    :param reports: position of an item, or -1 for the page → the report on the text.
-    """
-
-    items: dict[int, str] = field(default_factory=dict)
-    reports: dict[int, Future[PassageReport]] = field(default_factory=dict)
 
 
 class PassagesPipeline:
@@ -73,9 +59,11 @@ class PassagesPipeline:
         self._index: PassageIndex | None = None
         self._syncer = Syncer()
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="simhash passages")
-        self._pages: WeakKeyDictionary[PageState, _Texts] = WeakKeyDictionary()
-        # Id of an item that comes next → its page, its position there, and its text.
-        self._judged: dict[int, tuple[PageState, int, str | None]] = {}
+        # Page → texts of its items by position. Page → the check of its own text.
+        self._items: WeakKeyDictionary[PageState, dict[int, str]] = WeakKeyDictionary()
+        self._checks: WeakKeyDictionary[PageState, Future[dict[str, Any]]] = WeakKeyDictionary()
+        # Id of an item that comes next → the check of its text.
+        self._judged: dict[int, Future[dict[str, Any]]] = {}
         # The event loop writes one counter, the thread the other. Their difference is in the queue.
         self._queued_characters = 0
         self._processed_characters = 0
@@ -104,71 +92,38 @@ class PassagesPipeline:
     def item_judged(
         self, item: Any, page: PageState | None, ordinal: int, text: str | None
     ) -> None:
-        """Note the text of an item that `process_item` gets next."""
-        if self._index is not None and page is not None:
-            self._judged[id(item)] = page, ordinal, text
+        """Check the text of an item that `process_item` gets next: its own, or else its page's."""
+        if self._index is None or page is None:
+            return
+        text_to_check = page.text if text is None else text
+        if not text_to_check.strip():
+            self._stats.skip("no_text")
+        elif len(text_to_check) > _MAX_CHARACTERS:
+            self._stats.skip("too_long")
+        else:
+            check = self._checks.get(page) if text is None else None
+            check = check or self._thread.submit(self._check, self._index, page.key, text_to_check)
+            self._judged[id(item)] = check
+            if text is None:
+                self._checks[page] = check
+            else:
+                self._items.setdefault(page, {})[ordinal] = text
 
     async def process_item(self, item: Any) -> Any:
         """Tag an item, and return it."""
-        known = self._judged.pop(id(item), None)
-        if known is not None:
-            values = await self._tags(*known)
+        check = self._judged.pop(id(item), None)
+        if check is not None:
+            values = await run_in_thread(check.result)
             tag_item(item, values, "SIMHASH_PASSAGES_TAGS", self._stats, self._errors)
         return item
-
-    async def _tags(self, page: PageState, ordinal: int, text: str | None) -> dict[str, Any]:
-        """Return item field → value; an empty dict if the text of the item cannot be checked.
-
-        :param ordinal: position of the item among the items of its page.
-        :param text: text of the item; None to use the text of its page.
-        """
-        index = self._index
-        if index is None:
-            return {}
-        texts = self._pages.setdefault(page, _Texts())
-        if text is None:
-            text, ordinal = page.text, -1
-        if not text.strip():
-            self._stats.skip("no_text")
-            return {}
-        if len(text) > _MAX_CHARACTERS:
-            self._stats.skip("too_long")
-            return {}
-        if ordinal >= 0:
-            texts.items[ordinal] = text
-        is_first = ordinal not in texts.reports
-        if is_first:
-            texts.reports[ordinal] = self._thread.submit(
-                index.check, page.key, text, exclude=page.key
-            )
-        try:
-            report = await run_in_thread(texts.reports[ordinal].result)
-        except Exception as error:  # noqa: BLE001 - no item may stop a crawl
-            if is_first:
-                self._errors.count_error("passages", error, page.key)
-            return {}
-        if is_first:
-            self._stats.count("checked")
-            if report.known_share:
-                self._stats.count("known")
-        values = {
-            "known_share": report.known_share,
-            "similar_share": report.similar_share,
-            "common_share": report.common_share,
-            "sources": [
-                {"document": source.document, "share": source.share}
-                for source in report.sources[:_TAGGED_SOURCES]
-            ],
-        }
-        return {item_field: values[field] for field, item_field in self._fields.items()}
 
     def page_settled(self, page: PageState, confirmed: bool) -> None:
         """Add the joined texts of a page's items, or else the page's main text, to the index.
 
         :param confirmed: the page was handled without an error. If not, the texts are discarded.
         """
-        texts = self._pages.pop(page, _Texts())
-        text = "\n\n".join(text for _, text in sorted(texts.items.items())) or page.text
+        items = sorted(self._items.pop(page, {}).items())
+        text = "\n\n".join(text for _, text in items) or page.text
         if self._index is None or not confirmed or page.dropped:
             return
         if not text.strip() or len(text) > _MAX_CHARACTERS:
@@ -203,3 +158,18 @@ class PassagesPipeline:
             self._errors.count_error("passages", error, name)
         finally:
             self._processed_characters += len(text)
+
+    def _check(self, index: PassageIndex, name: str, text: str) -> dict[str, Any]:
+        """Return the fields of an item with this text: item field → value."""
+        try:
+            report = index.check(name, text, exclude=name)
+        except Exception as error:  # noqa: BLE001 - no item may stop a crawl
+            self._errors.count_error("passages", error, name)
+            return {}
+        self._stats.count("checked")
+        if report.known_share:
+            self._stats.count("known")
+        shown = report.sources[:_TAGGED_SOURCES]
+        sources = [{"document": source.document, "share": source.share} for source in shown]
+        values = vars(report) | {"sources": sources}
+        return {item_field: values[field] for field, item_field in self._fields.items()}

@@ -29,16 +29,14 @@ from scrapy_simhash.extras.url_rules.learner import EXPLORE, Equal, UrlRules, si
 from scrapy_simhash.extras.url_rules.traps import Traps, chain_after
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Hashable
+    from collections.abc import Hashable
 
     from scrapy import Request
     from scrapy.crawler import Crawler
     from scrapy.http import Response
     from typing_extensions import Self
 
-    from scrapy_simhash.crawl.judging import Judging
     from scrapy_simhash.crawl.settlement import PageState
-    from scrapy_simhash.crawl.stats import ErrorLog
     from scrapy_simhash.extras.url_rules.evidence import Rules
 
 # Marks scheduled requests. Only these may be spared: code that calls `engine.download` waits for
@@ -61,26 +59,21 @@ _MAX_UNDER_WAY = 100
 class RequestRules:
     """The URL rules and traps of one crawl: a downloader middleware.
 
-    :param pages: its index has the rules.
-    :param schedule: schedules a spared request that turned out to be needed.
+    :param crawl: its index has the rules.
     :param mode: ``learn`` spares nothing.
     :param explore: share of the unneeded requests that are made all the same, to test rules.
     """
 
     def __init__(
         self,
-        pages: Judging,
+        crawl: SimhashExtension,
         stats: CrawlStats,
-        errors: ErrorLog,
-        schedule: Callable[[Request], None],
         *,
         mode: Literal["learn", "apply"],
         explore: float = EXPLORE,
     ) -> None:
-        self._pages = pages
+        self._crawl = crawl
         self._stats = stats
-        self._errors = errors
-        self._schedule = schedule
         self._applies = mode == "apply"
         self._rules = UrlRules(self._load, explore=explore)
         self._traps = Traps()
@@ -112,7 +105,7 @@ class RequestRules:
             mode = SettingsReader(crawler.settings)("SIMHASH_URL_RULES")
             crawl.require_pages("SIMHASH_URL_RULES", mode)
         stats = CrawlStats(crawler.stats, "simhash/url_rules")
-        rules = cls(crawl.pages, stats, crawl.errors, crawl.schedule, mode=mode)
+        rules = cls(crawl, stats, mode=mode)
         for handler, signal in (
             (rules.open, scrapy_signals.spider_opened),
             (rules.scheduled, scrapy_signals.request_scheduled),
@@ -124,15 +117,14 @@ class RequestRules:
 
     def open(self) -> None:
         """Start with the stored rules, or without rules if they cannot be read."""
-        if self._pages.index is None:
-            return
-        try:
-            # Reading each site later would block the event loop if the index is on the network.
-            self._stored = dict(self._pages.index.notes())
-        except StorageError as error:
-            self._errors.count_error("url_rules", error, "the start of the crawl")
-            return
-        self._is_open = True
+        index = self._crawl.pages.index
+        if index is not None:
+            try:
+                # Reading each site later would block the event loop if the index is remote.
+                self._stored = dict(index.notes())
+                self._is_open = True
+            except StorageError as error:
+                self._crawl.errors.count_error("url_rules", error, "the start of the crawl")
 
     def scheduled(self, request: Request) -> None:
         """Mark a request that goes through the scheduler and its duplicate filter."""
@@ -211,17 +203,17 @@ class RequestRules:
     def finished(self, page: PageState, confirmed: bool) -> None:
         """Learn from a page that is done, if it is `confirmed` (handled without an error)."""
         verdict, request = page.verdict, page.request
-        if not self._is_open or verdict is None or verdict.kind == "error-page":
+        if verdict is None or verdict.kind == "error-page" or not confirmed:
             return
-        if not confirmed or not _is_plain(request):
-            return
-        if verdict.observation is not None and not verdict.observation.earlier.same_request:
+        observation = verdict.observation
+        got_other_arguments = observation is not None and not observation.earlier.same_request
+        if got_other_arguments or not self._is_open or not _is_plain(request):
             return
         if self._traps.judged(verdict, self._chains.get(request.url, 0)):
             self._request_after_all()
         original = verdict.representative
         awaited = original or verdict.key
-        if verdict.observation is None and awaited not in self._done:
+        if observation is None and awaited not in self._done:
             # A copy of a page that is not done, and may fail: learn when that page is done.
             self._copies[awaited] = [*self._copies.get(awaited, ()), request.url]
             return
@@ -248,7 +240,7 @@ class RequestRules:
             elif equal is not None or request.url in self._trapped:  # else it was requested since
                 self._trapped.pop(request.url, None)
                 self._stats.count("requested_after_all")
-                self._schedule(_copy_to_check(request))
+                self._crawl.schedule(_copy_to_check(request))
 
     def close(self) -> None:
         """Store the rules of all sites that have changed, and count the rules in use."""
@@ -267,7 +259,7 @@ class RequestRules:
         try:
             return decode_rules(self._stored.get(site))
         except ValueError as error:
-            self._errors.count_error("url_rules", error, site)
+            self._crawl.errors.count_error("url_rules", error, site)
             return {}
 
     def _save(self, name: str, min_unsaved: int = 1) -> None:
@@ -279,34 +271,24 @@ class RequestRules:
         site.sort()
         rules = self._stored[name] = encode_rules(site.rules)
         change = partial(merged, rules)
-        self._pages.calls.tell(name, lambda index: index.change_note(name, change))
+        self._crawl.pages.calls.tell(name, lambda index: index.change_note(name, change))
 
 
 class RulesSpiderMiddleware(BaseSpiderMiddleware):
     """The spider middleware that notes on which page a request was found."""
 
-    def __init__(self, crawler: Crawler) -> None:
-        super().__init__(crawler)
-        crawl = SimhashExtension.of(crawler)
-        self._settlement, self._identity = crawl.settlement, crawl.identity
-
     @cached_property
-    def _rules(self) -> RequestRules:
-        rules = self.crawler.get_downloader_middleware(RequestRules)
-        if rules is None:
-            raise RuntimeError("DOWNLOADER_MIDDLEWARES lacks RequestRules")
-        return rules
+    def _rules(self) -> RequestRules | None:
+        return self.crawler.get_downloader_middleware(RequestRules)
 
     def get_processed_request(self, request: Request, response: Response | None) -> Request:
         """Return the request."""
-        page = self._settlement.page(response)
-        if (
-            page is not None
-            and response is not None
-            and not page.dropped
-            and not self._identity.repeats(response, request)
-        ):
-            self._rules.found(page, request)
+        crawl, rules = SimhashExtension.of(self.crawler), self._rules
+        page = crawl.settlement.page(response)
+        if rules is None or page is None or response is None or page.dropped:
+            return request
+        if not crawl.identity.repeats(response, request):
+            rules.found(page, request)
         return request
 
 

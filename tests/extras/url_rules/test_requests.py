@@ -30,14 +30,13 @@ class Crawl:
             index=self.index, calls=SimpleNamespace(tell=lambda _key, ask: ask(self.index))
         )
         self.scheduled = []
-        self.rules = RequestRules(
-            pages,
-            SimpleNamespace(count=lambda name, by=1: self.counts.update({name: by})),
-            SimpleNamespace(count_error=lambda *what: self.failures.append(what)),
-            self.scheduled.append,
-            mode=mode,
-            explore=0.0,
+        crawl = SimpleNamespace(
+            pages=pages,
+            errors=SimpleNamespace(count_error=lambda *what: self.failures.append(what)),
+            schedule=self.scheduled.append,
         )
+        stats = SimpleNamespace(count=lambda name, by=1: self.counts.update({name: by}))
+        self.rules = RequestRules(crawl, stats, mode=mode, explore=0.0)
         self.rules.open()
         for part in (self.rules._rules, self.rules._traps):  # they sample requests
             part._random.seed(1)
