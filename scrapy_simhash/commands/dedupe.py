@@ -180,7 +180,7 @@ def _run(options: argparse.Namespace) -> int:
             text=text_fields,
             html=options.html_field,
             key="" if options.key_field == "#" else options.key_field,
-            names=_names(options.name_field),
+            names={None: None, "#": ()}.get(options.name_field, (options.name_field,)),
             distinct=tuple(read("SIMHASH_DISTINCT_BY")),
         ),
         min_tokens=chosen.min_tokens,
@@ -201,12 +201,6 @@ def _run(options: argparse.Namespace) -> int:
                 note("the verdicts are kept: run the same command again to go on")
             raise
     return _report(summary, options)
-
-
-def _names(option: str | None) -> tuple[str, ...] | None:
-    if option is None:
-        return None
-    return () if option == "#" else (option,)
 
 
 def _report(summary: DedupeSummary, options: argparse.Namespace) -> int:

@@ -61,30 +61,51 @@ def _run(options: argparse.Namespace) -> None:
 
 
 def _show(loaded: Document, chosen: SchemeSettings, options: argparse.Namespace) -> dict[str, Any]:
-    """Show the text of a page and how it was found, or return both as values for JSON."""
-    scheme = chosen.scheme
-    extraction, page = _extract(loaded, chosen)
-    facts = _facts(loaded, chosen, extraction, page)
-    content: dict[str, Any] = {"text": extraction.text}
-    lines = extraction.text.split("\n")
-    if options.tokens:
-        lines = scheme.tokens(extraction.text, extraction.title)
-        content = {"token_list": lines}
-    if not options.json:
-        for line in lines:
-            show(escaped(line))
-        _explain(facts)
-    return facts | content
-
-
-def _extract(loaded: Document, chosen: SchemeSettings) -> tuple[Extraction, PageFingerprint]:
+    """Return the text of a page and how it was found, as values for JSON. Show both without
+    ``--json``.
+    """
     from scrapy_simhash.detector import Detector
     from scrapy_simhash.extraction import Extraction
 
-    detector = Detector(chosen.scheme, min_tokens=chosen.min_tokens, distinct=chosen.distinct)
+    scheme = chosen.scheme
+    detector = Detector(scheme, min_tokens=chosen.min_tokens, distinct=chosen.distinct)
     if loaded.is_html:
-        return detector.extract_and_fingerprint(loaded.text)
-    return Extraction(loaded.text), detector.fingerprint_text(loaded.text)
+        extraction, page = detector.extract_and_fingerprint(loaded.text)
+    else:
+        extraction, page = Extraction(loaded.text), detector.fingerprint_text(loaded.text)
+    times = ("extraction_ms", "tokenization_ms", "fingerprint_ms")
+    facts: dict[str, Any] = {
+        "page": loaded.name,
+        "url": loaded.url,
+        "kind": "html" if loaded.is_html else "text",
+        "preset": chosen.preset,
+        "scheme": scheme.id,
+        "extractor": scheme.extractor,
+        "way": extraction.way,
+        "why": _why(loaded, scheme, extraction, page),
+        "selectors": _selector_counts(loaded.text, scheme.selectors) if loaded.is_html else [],
+        "title": extraction.title,
+        "heading": extraction.heading,
+        "canonical": extraction.canonical,
+        "distinct": extraction.distinct,
+        "characters": len(extraction.text),
+        "tokens": page.tokens,
+        "min_tokens": chosen.min_tokens,
+        "skipped": page.skipped,
+        "error": page.error,
+        "fingerprint": shown_fingerprint(page.fingerprint, scheme.bits),
+        **{name: round(getattr(page, name), 3) for name in times},
+    }
+    tokens = scheme.tokens(extraction.text, extraction.title) if options.tokens else None
+    if not options.json:
+        for line in extraction.text.split("\n") if tokens is None else tokens:
+            show(escaped(line))
+        # The reason why a crawl would skip the page.
+        skipped = page.skipped and f"{page.skipped}: {_SKIP_REASONS[page.skipped]}"
+        distinct = {name: values or "nothing" for name, values in extraction.distinct.items()}
+        for line in ("", *lines_of({**facts, "skipped": skipped, "distinct": distinct})):
+            note(line)
+    return facts | ({"text": extraction.text} if tokens is None else {"token_list": tokens})
 
 
 def _why(loaded: Document, scheme: Scheme, extraction: Extraction, page: PageFingerprint) -> str:
@@ -102,45 +123,6 @@ def _why(loaded: Document, scheme: Scheme, extraction: Extraction, page: PageFin
         return f"{prefix}the extractor is {scheme.extractor}"
     amount = "enough" if extraction.way == "readability" else "too little"
     return f"{prefix}readability found {amount} of the page"
-
-
-def _facts(
-    loaded: Document, chosen: SchemeSettings, extraction: Extraction, page: PageFingerprint
-) -> dict[str, Any]:
-    """Return all facts but the text as values for JSON."""
-    scheme = chosen.scheme
-    counts = _selector_counts(loaded.text, scheme.selectors) if loaded.is_html else []
-    times = ("extraction_ms", "tokenization_ms", "fingerprint_ms")
-    return {
-        "page": loaded.name,
-        "url": loaded.url,
-        "kind": "html" if loaded.is_html else "text",
-        "preset": chosen.preset,
-        "scheme": scheme.id,
-        "extractor": scheme.extractor,
-        "way": extraction.way,
-        "why": _why(loaded, scheme, extraction, page),
-        "selectors": counts,
-        "title": extraction.title,
-        "heading": extraction.heading,
-        "canonical": extraction.canonical,
-        "distinct": extraction.distinct,
-        "characters": len(extraction.text),
-        "tokens": page.tokens,
-        "min_tokens": chosen.min_tokens,
-        "skipped": page.skipped,
-        "error": page.error,
-        "fingerprint": shown_fingerprint(page.fingerprint, scheme.bits),
-        **{name: round(getattr(page, name), 3) for name in times},
-    }
-
-
-def _explain(facts: dict[str, Any]) -> None:
-    """Write the facts to standard error, with the reason why a crawl would skip the page."""
-    skipped = facts["skipped"] and f"{facts['skipped']}: {_SKIP_REASONS[facts['skipped']]}"
-    distinct = {name: values or "nothing" for name, values in facts["distinct"].items()}
-    for line in ("", *lines_of({**facts, "skipped": skipped, "distinct": distinct})):
-        note(line)
 
 
 def _selector_counts(html: str, selectors: Selectors) -> list[dict[str, Any]]:

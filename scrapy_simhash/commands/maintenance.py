@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from scrapy_simhash.commands._command import (
     Command,
@@ -25,9 +25,7 @@ from scrapy_simhash.commands._settings import (
 
 if TYPE_CHECKING:
     import argparse
-
-    from scrapy_simhash.commands._settings import SchemeSettings
-    from scrapy_simhash.maintenance.sources import Location
+    from collections.abc import Iterator
 
 
 _CHECK_ARGUMENTS = (
@@ -40,29 +38,22 @@ _CHECK_ARGUMENTS = (
 
 
 def _check(options: argparse.Namespace) -> int:
-    from scrapy_simhash.maintenance.check import check
+    from scrapy_simhash.maintenance.check import check, repair
+    from scrapy_simhash.maintenance.sources import require_directory
 
     where = index_location(options)
     if options.repair:
-        return _repair(options, where)
-    report = check(where)
-    show_result(options, {"index": str(where), **asdict(report)})
+        report = repair(require_directory(where, "check --repair"))
+        show_result(options, {"index": str(where), **asdict(report)})
+        return 0
+    found = check(where)
+    show_result(options, {"index": str(where), **asdict(found)})
     if not options.json:
         advice = "copy the directory, and add --repair"
         if not isinstance(where, Path):
             advice = "export the index, and import it under another name"
-        show(f"problems found: {advice}" if report.problems else "no problems found")
-    return 1 if report.problems else 0
-
-
-def _repair(options: argparse.Namespace, where: Location) -> int:
-    from scrapy_simhash.maintenance.check import repair
-    from scrapy_simhash.maintenance.sources import require_directory
-
-    directory = require_directory(where, "check --repair")
-    report = repair(directory)
-    show_result(options, {"index": str(directory), **asdict(report)})
-    return 0
+        show(f"problems found: {advice}" if found.problems else "no problems found")
+    return 1 if found.problems else 0
 
 
 _MERGE_ARGUMENTS = (
@@ -108,32 +99,27 @@ def _remove(options: argparse.Namespace) -> int:
     if sum(ways) != 1:
         raise WrongUsage("give keys, --unseen-since or --all")
     where = index_location(options)
+    missing: list[str] = []
     if options.all:
         delete(where)
-        show_result(options, {"index": str(where), "deleted": True})
-        return 0
-    if options.unseen_since is not None:
-        since_s = options.unseen_since
-        result = expire(where, since_s)
-        unseen_since = shown_time(since_s)
-        show_result(options, {"index": str(where), "unseen_since": unseen_since, **asdict(result)})
-        return 0
-    keys = list(dict.fromkeys(_read_keys(options.keys)))
-    removed = remove(where, keys)
-    removed_keys = set(removed)
-    missing = [key for key in keys if key not in removed_keys]
-    show_result(options, {"index": str(where), "removed": removed, "missing": missing})
+        result: dict[str, Any] = {"deleted": True}
+    elif options.unseen_since is not None:
+        counts = expire(where, options.unseen_since)
+        result = {"unseen_since": shown_time(options.unseen_since), **asdict(counts)}
+    else:
+        keys = list(dict.fromkeys(_read_keys(options.keys)))
+        removed = remove(where, keys)
+        found = {*removed}
+        missing = [key for key in keys if key not in found]
+        result = {"removed": removed, "missing": missing}
+    show_result(options, {"index": str(where), **result})
     return 1 if missing else 0
 
 
-def _read_keys(arguments: list[str]) -> list[str]:
-    keys: list[str] = []
+def _read_keys(arguments: list[str]) -> Iterator[str]:
     for key in arguments:
-        if key == "-" and sys.stdin is not None:
-            keys += [line.rstrip("\r\n") for line in sys.stdin]
-        else:
-            keys.append(key)
-    return [key for key in keys if key]
+        lines = sys.stdin if key == "-" and sys.stdin is not None else [key]
+        yield from filter(None, (line.rstrip("\r\n") for line in lines))
 
 
 _REBUILD_ARGUMENTS = (
@@ -148,34 +134,28 @@ _REBUILD_ARGUMENTS = (
 def _rebuild(options: argparse.Namespace) -> None:
     from scrapy_simhash.index.cost import choose_plan
     from scrapy_simhash.index.offline import read_manifest
-    from scrapy_simhash.maintenance.rebuild import rebuild
+    from scrapy_simhash.maintenance.rebuild import rebuild, reindex
     from scrapy_simhash.maintenance.sources import require_directory
 
     directory = require_directory(index_location(options), "rebuild")
     chosen = scheme_settings(options.settings)
-    if chosen.scheme != read_manifest(directory).scheme:
-        _reindex(options, directory, chosen)
-        return
     pages = settings_reader(options.settings)("SIMHASH_EXPECTED_PAGES")
-    plan = choose_plan(chosen.scheme.bits, chosen.max_distance, pages)
-    entries = rebuild(directory, plan, max_distance=chosen.max_distance)
-    show_result(options, {"index": str(directory), "entries": entries})
-
-
-def _reindex(options: argparse.Namespace, directory: Path, chosen: SchemeSettings) -> None:
-    from scrapy_simhash.maintenance.rebuild import reindex
-
-    report = reindex(
-        directory,
-        chosen.scheme,
-        chosen.max_distance,
-        confirmation=chosen.confirmation,
-        expected_pages=settings_reader(options.settings)("SIMHASH_EXPECTED_PAGES"),
-        min_tokens=chosen.min_tokens,
-        drop_without_text=options.drop_without_text,
-        in_scope=page_scope(options.settings),
-    )
-    show_result(options, {"index": str(directory), **asdict(report)})
+    if chosen.scheme == read_manifest(directory).scheme:
+        plan = choose_plan(chosen.scheme.bits, chosen.max_distance, pages)
+        counts = {"entries": rebuild(directory, plan, max_distance=chosen.max_distance)}
+    else:
+        report = reindex(
+            directory,
+            chosen.scheme,
+            chosen.max_distance,
+            confirmation=chosen.confirmation,
+            expected_pages=pages,
+            min_tokens=chosen.min_tokens,
+            drop_without_text=options.drop_without_text,
+            in_scope=page_scope(options.settings),
+        )
+        counts = asdict(report)
+    show_result(options, {"index": str(directory), **counts})
 
 
 MAINTENANCE_COMMANDS = (

@@ -14,8 +14,14 @@ if TYPE_CHECKING:
     import argparse
 
     from scrapy_simhash.index import Index
-    from scrapy_simhash.policy import Action
 
+# (the items are kept, links are followed) → what a crawl would do with a copy
+_ACTIONS = {
+    (True, True): "tag",
+    (True, False): "tag, without following its links,",
+    (False, True): "drop, following its links,",
+    (False, False): "drop",
+}
 _DESCRIPTION = """\
 Fetches or reads a page, and looks up its main text in an index. Shows the representatives within k
 bits, the reasons why some are no copies of the page, and what a crawl with the project's settings
@@ -126,7 +132,8 @@ def _answer(options: argparse.Namespace) -> dict[str, Any]:
             stored = _stored(index, key) if key else None
         verdict = Verdict(kind=foreseen.kind, key=key or name, bits=bits)
         if policy.seen(verdict):
-            action = _action_words(policy.decide(verdict)[0])
+            decided, _ = policy.decide(verdict)
+            action = _ACTIONS[decided.items, decided.follow]
     return {
         "page": name,
         "kind": "skipped" if foreseen is None else foreseen.kind,
@@ -158,12 +165,6 @@ def _answer(options: argparse.Namespace) -> dict[str, Any]:
         "match_count": len(matches),
         "copy_count": sum(match.confirmed for match in matches),
     }
-
-
-def _action_words(action: Action) -> str:
-    if action.items:
-        return "tag" if action.follow else "tag, without following its links,"
-    return "drop, following its links," if action.follow else "drop"
 
 
 COMMAND = Command(

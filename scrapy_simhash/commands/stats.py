@@ -11,12 +11,9 @@ from scrapy_simhash.commands._output import note, reason_of, show_json, show_res
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
     from scrapy_simhash.index.base import NearDuplicate
-    from scrapy_simhash.index.manifest import Manifest
-    from scrapy_simhash.maintenance.duplication import Duplication
-    from scrapy_simhash.maintenance.sources import Source
 
 
 _STATS = """\
@@ -38,62 +35,55 @@ _STATS_ARGUMENTS = (
 
 
 def _stats(options: argparse.Namespace) -> None:
-    from scrapy_simhash.maintenance.duplication import duplication as duplication_in
+    from scrapy_simhash.maintenance.duplication import duplication
     from scrapy_simhash.maintenance.sources import opened_source
 
     where = index_location(options)
     with opened_source(where) as source:
-        result = _result(str(where), source, duplication_in(source), options.top)
-        if options.tables:
-            result["tables"] = _tables(source.manifest)
-    show_result(options, result)
-
-
-def _tables(manifest: Manifest) -> dict[str, Any]:
-    """Return which pairs the tables of an index find."""
-    plan, k = manifest.plan, manifest.max_distance
-    steps = range(plan.guaranteed_distance + 1, plan.bits, max(plan.bits // 64, 1))
-    return {
-        "tables": len(plan.tables),
-        "guaranteed_distance": plan.guaranteed_distance,
-        "recall": plan.recall(k),
-        "expected_recall": {
-            d: plan.expected_recall(d) for d in steps if d <= 2 * k and not plan.probes
-        },
-    }
-
-
-def _result(where: str, source: Source, duplication: Duplication, top: int) -> dict[str, Any]:
-    manifest, distances = source.manifest, duplication.distances
+        found, manifest = duplication(source), source.manifest
+        entries, size = sum(1 for _ in source.entries()), source.size_bytes()
+    distances, plan = found.distances, manifest.plan
     nearest, farthest = min(distances, default=0), max(distances, default=-1)
-    return {
-        "index": where,
+    result: dict[str, Any] = {
+        "index": str(where),
         "database": manifest.database,
         "scheme": manifest.scheme.id,
         "max_distance": manifest.max_distance,
         "confirmation": asdict(manifest.confirmation),
-        "plan": asdict(manifest.plan),
-        "file_bytes": source.size_bytes(),
-        "representatives": duplication.representatives,
-        "entries": sum(1 for _ in source.entries()),
-        "near_duplicates": duplication.near_duplicates,
-        "similar": len(duplication.similar),
-        "log_lines": duplication.lines,
+        "plan": asdict(plan),
+        "file_bytes": size,
+        "representatives": found.representatives,
+        "entries": entries,
+        "near_duplicates": found.near_duplicates,
+        "similar": len(found.similar),
+        "log_lines": found.lines,
         "distances": {distance: distances[distance] for distance in range(nearest, farthest + 1)},
-        "clusters": len(duplication.clusters),
+        "clusters": len(found.clusters),
         "largest_clusters": [
             {"representative": cluster.representative, "near_duplicates": len(cluster) - 1}
-            for cluster in duplication.clusters[:top]
+            for cluster in found.clusters[: options.top]
         ],
         "hosts": [
             {
                 "host": host,
                 "near_duplicates": count,
-                "representatives": duplication.host_representatives[host],
+                "representatives": found.host_representatives[host],
             }
-            for host, count in duplication.hosts.most_common(top)
+            for host, count in found.hosts.most_common(options.top)
         ],
     }
+    if options.tables:
+        steps = range(plan.guaranteed_distance + 1, plan.bits, max(plan.bits // 64, 1))
+        k = manifest.max_distance
+        result["tables"] = {
+            "tables": len(plan.tables),
+            "guaranteed_distance": plan.guaranteed_distance,
+            "recall": plan.recall(k),
+            "expected_recall": {
+                d: plan.expected_recall(d) for d in steps if d <= 2 * k and not plan.probes
+            },
+        }
+    show_result(options, result)
 
 
 STATS = Command("stats", "show what an index holds", _STATS, _stats, _STATS_ARGUMENTS, index=True)
@@ -128,7 +118,23 @@ _CLUSTERS_ARGUMENTS = (
 
 
 def _clusters(options: argparse.Namespace) -> None:
-    groups, member = _groups(options)
+    from scrapy_simhash.maintenance.duplication import duplication
+    from scrapy_simhash.maintenance.sources import opened_source
+
+    with opened_source(index_location(options)) as source:
+        logged, manifest = duplication(source), source.manifest
+        groups: dict[str, list[NearDuplicate]] = {}
+        for line in logged.similar if options.similar else ():
+            groups.setdefault(line.representative, []).append(line)
+        if not options.similar:
+            groups = {one.representative: one.near_duplicates for one in logged.clusters}
+        labels = {
+            entry.key: entry.evidence.label.decode("utf-8", "replace")
+            for entry in source.entries()
+            if entry.key in groups
+        }
+    if logged.similar and not options.similar:
+        note(f"{len(logged.similar):,} only similar to others: --similar lists them")
     clusters = [
         (representative, lines)
         for representative, lines in groups.items()
@@ -138,14 +144,18 @@ def _clusters(options: argparse.Namespace) -> None:
     members = "similar" if options.similar else "near_duplicates"
     shown: list[dict[str, Any]] = [
         {
-            "representative": representative,
+            "representative": key,
             "pages": len(lines) + 1,
-            members: [member(line, representative) for line in lines[: options.members or None]],
+            members: [
+                {name: getattr(line, name) for name in ("key", "distance", "similarity", "action")}
+                | {"reason": reason_of(line, manifest, (line.label, labels.get(key, "")))}
+                for line in lines[: options.members or None]
+            ],
         }
-        for representative, lines in clusters[: options.top or None]
+        for key, lines in clusters[: options.top or None]
     ]
-    pages = sum(len(lines) + 1 for _, lines in clusters)
     if options.json:
+        pages = sum(len(lines) + 1 for _, lines in clusters)
         show_json({"clusters": len(clusters), "pages": pages, "shown": shown})
         return
     for cluster in shown:
@@ -162,38 +172,6 @@ def _has_page_on(host: str, representative: str, lines: Sequence[NearDuplicate])
 
     hosts = {host_of(key) for key in (representative, *(line.key for line in lines))}
     return host.lower() in hosts | {re.sub(r":\d+$", "", with_port) for with_port in hosts}
-
-
-def _groups(
-    options: argparse.Namespace,
-) -> tuple[dict[str, list[NearDuplicate]], Callable[[NearDuplicate, str], dict[str, Any]]]:
-    """Return (representative → its near-duplicates, or with --similar page → the pages similar to
-    it; a function that returns one of these as values for JSON).
-    """
-    from scrapy_simhash.maintenance.duplication import duplication
-    from scrapy_simhash.maintenance.sources import opened_source
-
-    with opened_source(index_location(options)) as source:
-        logged, manifest = duplication(source), source.manifest
-        groups = {cluster.representative: cluster.near_duplicates for cluster in logged.clusters}
-        if options.similar:
-            groups = {}
-            for line in logged.similar:
-                groups.setdefault(line.representative, []).append(line)
-        elif logged.similar:
-            note(f"{len(logged.similar):,} only similar to others: --similar lists them")
-        labels = {
-            entry.key: entry.evidence.label.decode("utf-8", "replace")
-            for entry in source.entries()
-            if entry.key in groups
-        }
-
-    def member(line: NearDuplicate, representative: str) -> dict[str, Any]:
-        names = ("key", "distance", "similarity", "action")
-        reason = reason_of(line, manifest, (line.label, labels.get(representative, "")))
-        return {name: getattr(line, name) for name in names} | {"reason": reason}
-
-    return groups, member
 
 
 CLUSTERS = Command(

@@ -12,7 +12,6 @@ import time
 from bisect import bisect_right
 from collections import Counter
 from heapq import nlargest
-from itertools import chain
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from scrapy_simhash.documents.files import replaced
@@ -25,7 +24,7 @@ from scrapy_simhash.report.page import render
 from scrapy_simhash.url_patterns import url_pattern
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
     from scrapy_simhash.index.texts import Texts
@@ -66,13 +65,14 @@ def _data(
     texts = source.texts if isinstance(source, DatabaseSource) else None
     duplication = find_duplication(source)
     manifest = source.manifest
-    clusters = duplication.clusters
-    pages, sizes, left_out = _listed_pages(source, duplication, max_pages)
+    clusters, left_out = _shortened(duplication.clusters, max_pages)
+    pages = sorted(_listed_pages(source, duplication, clusters))
     page_numbers = {page.key: number for number, page in enumerate(pages)}
-    encoded, text_numbers, omitted = _texts(texts, page_numbers, clusters, max_text_bytes)
+    encoded, text_numbers, omitted = _texts(texts, clusters, max_text_bytes)
     titles = {title: number for number, title in enumerate(dict.fromkeys(p.title for p in pages))}
     patterns, pattern_count = patterns_of(source, duplication)
     pattern_numbers = {row["pattern"]: number for number, row in enumerate(patterns)}
+    most = max(patterns, key=lambda row: int(row["near_duplicates"]), default={"like": None})
     return {
         "version": __version__,
         "made_at_s": int(time.time()),
@@ -85,12 +85,13 @@ def _data(
             "file_bytes": source.size_bytes(),
             "representatives": duplication.representatives,
             "near_duplicates": duplication.near_duplicates,
-            "clusters": len(clusters),
+            "clusters": len(duplication.clusters),
             "similar": len(duplication.similar),
             "log_lines": duplication.lines,
         },
         "crawl": crawl,
-        "most": _most(patterns),
+        # The pattern with the most near-duplicates, and the one that most of them are copies of.
+        "most": most["like"] and {name: most[name] for name in ("pattern", "like")},
         "patterns": patterns,
         "pattern_count": pattern_count,
         "similar": [
@@ -111,7 +112,7 @@ def _data(
             "representative": [page_numbers[page.representative] for page in pages],
             "distance": [page.distance for page in pages],
             "similarity": [_percent(page.similarity) for page in pages],
-            "text": text_numbers,
+            "text": [text_numbers.get(page.key, -1) for page in pages],
             "title": [titles[page.title] for page in pages],
             # Positions in `patterns`; -1 for a pattern that is not listed.
             "pattern": [pattern_numbers.get(url_pattern(page.key), -1) for page in pages],
@@ -120,19 +121,13 @@ def _data(
         "titles": [*titles],
         "text_characters": MAX_CHARACTERS,
         # Full sizes of clusters that are listed only in part.
-        "sizes": {page_numbers[key]: size for key, size in sizes.items()},
+        "sizes": {
+            page_numbers[whole.representative]: len(whole) - 1
+            for whole, part in zip(duplication.clusters, clusters, strict=False)
+            if len(part) < len(whole)
+        },
         "left_out": {**left_out, "texts": omitted},
     }
-
-
-def _most(patterns: list[dict[str, Any]]) -> dict[str, str] | None:
-    """Return the pattern with the most near-duplicates, and the one that most of them are copies
-    of; None if there are no near-duplicates.
-    """
-    row = max(patterns, key=lambda row: int(row["near_duplicates"]), default=None)
-    if row is None or row["like"] is None:
-        return None
-    return {"pattern": row["pattern"], "like": row["like"]}
 
 
 def _percent(similarity: float | None) -> int:
@@ -141,40 +136,30 @@ def _percent(similarity: float | None) -> int:
 
 
 def _texts(
-    texts: Texts | None,
-    page_numbers: dict[str, int],
-    clusters: list[IndexCluster],
-    max_bytes: int,
-) -> tuple[list[str], list[int], int]:
-    """Return the texts in Base64, the position of each page's text (-1 without one), and the number
-    of pages whose text is left out because of the limit.
+    texts: Texts | None, clusters: list[IndexCluster], max_bytes: int
+) -> tuple[list[str], dict[str, int], int]:
+    """Return the texts in Base64, key → the position of the page's text, and the number of pages
+    whose text is left out because of the limit.
 
     Equal texts are listed once. Texts of large clusters come first.
     """
-    text_numbers = [-1] * len(page_numbers)
-    if texts is None:
-        return [], text_numbers, 0
-    clustered_keys = chain.from_iterable(
-        (cluster.representative, *(line.key for line in cluster.near_duplicates))
-        for cluster in clusters
-    )
-    encoded: list[str] = []
+    text_numbers: dict[str, int] = {}
     positions: dict[bytes, int] = {}
     omitted = total_bytes = 0
-    for key in dict.fromkeys(chain(clustered_keys, page_numbers)):
-        compressed = texts.compressed(key) if key in page_numbers else None
-        if compressed is None:
-            continue
-        position = positions.get(compressed)
-        if position is None:
-            if total_bytes + len(compressed) > max_bytes:
-                omitted += 1
+    if texts is None:
+        return [], text_numbers, omitted
+    for cluster in clusters:
+        for key in (cluster.representative, *(line.key for line in cluster.near_duplicates)):
+            if (compressed := texts.compressed(key)) is None:
                 continue
-            total_bytes += len(compressed)
-            position = positions[compressed] = len(encoded)
-            encoded.append(base64.b64encode(compressed).decode("ascii"))
-        text_numbers[page_numbers[key]] = position
-    return encoded, text_numbers, omitted
+            if compressed not in positions:
+                if total_bytes + len(compressed) > max_bytes:
+                    omitted += 1
+                    continue
+                total_bytes += len(compressed)
+                positions[compressed] = len(positions)
+            text_numbers[key] = positions[compressed]
+    return [base64.b64encode(text).decode("ascii") for text in positions], text_numbers, omitted
 
 
 _MAX_ROWS = 100
@@ -246,47 +231,25 @@ class ListedPage(NamedTuple):
 
 
 def _listed_pages(
-    source: Source, duplication: Duplication, max_pages: int
-) -> tuple[list[ListedPage], dict[str, int], dict[str, int]]:
-    """Return (the listed pages of all clusters in crawl order; key of the representative of each
-    shortened cluster → number of all its near-duplicates; counts of what is omitted).
+    source: Source, duplication: Duplication, clusters: Sequence[IndexCluster]
+) -> Iterator[ListedPage]:
+    """Yield the pages of clusters, in no order.
 
     :raises StorageError: the index cannot be read, or an entry cannot be decoded (IndexCorrupt).
     """
-    clusters, left_out = _shortened(duplication.clusters, max_pages)
-    copies = {
-        line.key: (line, part.representative) for part in clusters for line in part.near_duplicates
-    }
-    representatives = {part.representative for part in clusters}
-    pages = [
-        ListedPage(
-            entry.number,
-            entry.key,
-            entry.first_seen_s,
-            entry.key,
-            title=entry.evidence.label.decode("utf-8", "replace"),
-        )
-        for entry in source.entries()
-        if entry.key in representatives
-    ]
-    pages += [
-        ListedPage(
-            line.sequence,
-            line.key,
-            duplication.first_seen_s[line.key],
-            representative,
-            line.distance,
-            line.similarity,
-            line.label,
-        )
-        for line, representative in copies.values()
-    ]
-    sizes = {
-        whole.representative: len(whole) - 1
-        for whole, part in zip(duplication.clusters, clusters, strict=False)
-        if len(part) < len(whole)
-    }
-    return sorted(pages), sizes, left_out
+    for cluster in clusters:
+        key = cluster.representative
+        for line in cluster.near_duplicates:
+            seen_at_s = duplication.first_seen_s[line.key]
+            yield ListedPage(
+                *(line.sequence, line.key, seen_at_s, key, line.distance, line.similarity),
+                title=line.label,
+            )
+    representatives = {cluster.representative for cluster in clusters}
+    for entry in source.entries():
+        if entry.key in representatives:
+            title = entry.evidence.label.decode("utf-8", "replace")
+            yield ListedPage(entry.number, entry.key, entry.first_seen_s, entry.key, title=title)
 
 
 def _shortened(

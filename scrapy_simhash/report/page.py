@@ -20,7 +20,7 @@ from scrapy_simhash.documents.escaping import escaped
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from jinja2 import Environment, Template
+    from jinja2 import Template
 
 
 _SCRIPTS = (
@@ -44,14 +44,28 @@ def render(report: Mapping[str, Any]) -> str:
 
     :param report: the data from `scrapy_simhash.report.data.report_data`.
     """
-    style, script = _asset("base.css") + _asset("page.css"), _script()
+    style = _asset("base.css") + _asset("page.css")
+    # All parts are in one function, so that they share a strict scope.
+    parts = "\n".join(_asset(f"{name}.js") for name in _SCRIPTS)
+    script = f'(() => {{\n"use strict";\n{parts}}})();\n'
+    rules = (
+        "default-src 'none'",
+        f"script-src '{_digest(script)}'",
+        f"style-src '{_digest(style)}'",
+        "img-src data:",
+        "base-uri 'none'",
+        "form-action 'none'",
+        # Prevent even the page's own script from turning text into markup.
+        "require-trusted-types-for 'script'",
+        "trusted-types 'none'",
+    )
     crawl = report["crawl"]
     return _template().render(
         report=report,
         index=report["index"],
         crawl=crawl,
         verdicts=_verdict_rows(crawl) if crawl else [],
-        policy=_policy(style, script),
+        policy="; ".join(rules),
         style=style,
         script=script,
         data={name: report[name] for name in _SCRIPT_DATA},
@@ -69,37 +83,14 @@ def _verdict_rows(crawl: Mapping[str, Any]) -> list[dict[str, Any]]:
     for name, label, meaning in _VERDICTS:
         pages = crawl[name]
         if pages or name != "error_page":
-            rows.append(
-                {
-                    "name": name,
-                    "label": label,
-                    "meaning": meaning,
-                    "pages": pages,
-                    "start": round(100 * before / total, 3),
-                    "width": round(100 * pages / total, 3),
-                }
-            )
+            start, width = (round(100 * number / total, 3) for number in (before, pages))
+            row = {"name": name, "label": label, "meaning": meaning, "pages": pages}
+            rows.append({**row, "start": start, "width": width})
         before += pages
     return rows
 
 
-def _policy(style: str, script: str) -> str:
-    """Return the Content-Security-Policy of the page."""
-    rules = (
-        "default-src 'none'",
-        f"script-src '{digest(script)}'",
-        f"style-src '{digest(style)}'",
-        "img-src data:",
-        "base-uri 'none'",
-        "form-action 'none'",
-        # Prevent even the page's own script from turning text into markup.
-        "require-trusted-types-for 'script'",
-        "trusted-types 'none'",
-    )
-    return "; ".join(rules)
-
-
-def digest(text: str) -> str:
+def _digest(text: str) -> str:
     """Return the hash of a style or script in the form of a Content-Security-Policy."""
     return f"sha256-{b64encode(sha256(text.encode()).digest()).decode()}"
 
@@ -110,19 +101,8 @@ def _asset(name: str) -> str:
 
 
 @cache
-def _script() -> str:
-    """Return the script: all parts in one function, so that they share a strict scope."""
-    parts = "\n".join(_asset(f"{name}.js") for name in _SCRIPTS)
-    return f'(() => {{\n"use strict";\n{parts}}})();\n'
-
-
-@cache
 def _template() -> Template:
-    return make_environment().get_template("page.html.j2")
-
-
-def make_environment() -> Environment:
-    """Return a Jinja environment that loads assets, and has the formats below as filters."""
+    """Return the template, which has the formats below as filters."""
     from jinja2 import Environment, FunctionLoader, StrictUndefined
 
     environment = Environment(
@@ -135,7 +115,7 @@ def make_environment() -> Environment:
     environment.policies["json.dumps_kwargs"] = {"allow_nan": False, "separators": (",", ":")}
     formats: tuple[Callable[..., str], ...] = (visible, address, count, share, moment, duration)
     environment.filters.update({each.__name__: each for each in formats})
-    return environment
+    return environment.get_template("page.html.j2")
 
 
 _WEB_ADDRESS = re.compile(r"https?://[^\s\x00-\x20\x7f-\x9f\ud800-\udfff]+", re.IGNORECASE)
