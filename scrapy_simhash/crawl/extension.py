@@ -81,8 +81,9 @@ class SimhashExtension:
         )
         self._starts = CrawlStarts(crawler.settings)
         is_resumed = self._starts.is_resumed
-        self.following = Following(self.arguments, resumed=is_resumed)
-        self.foreign_values = ForeignValues(self.arguments, resumed=is_resumed)
+        is_shared = settings("SIMHASH_SHARED") or settings("SIMHASH_REDIS_CRAWL") is not None
+        self.following = Following(self.arguments, forgets=is_resumed or is_shared)
+        self.foreign_values = ForeignValues(self.arguments, resumed=is_resumed, shared=is_shared)
         self.asking_again = AskingAgain(crawler.signals, self.identity, self.following)
         self.fingerprinter = fingerprinter = Fingerprinter(settings)
         parts: dict[str, Any] = {

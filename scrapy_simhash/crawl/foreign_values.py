@@ -114,15 +114,19 @@ class ForeignValues:
     """The pages of one crawl that cannot speak for the items of their copies, and the callbacks
     that are trusted.
 
-    :param resumed: the crawl goes on after a pause. It has forgotten which earlier pages these are.
+    :param resumed: the crawl goes on after a pause. It has forgotten what earlier pages gave, so
+        items of their copies pass if a page leads on, or if they may be foreign.
+    :param shared: the index has pages of other crawls at the same time. What these gave is unknown,
+        so items of their copies pass if they may be foreign.
     """
 
-    def __init__(self, arguments: Arguments, *, resumed: bool = False) -> None:
+    def __init__(
+        self, arguments: Arguments, *, resumed: bool = False, shared: bool = False
+    ) -> None:
         self._arguments = arguments
         self._resumed = resumed
+        self._forgets = resumed or shared
         self._given: LocalCache[str, Given] = LocalCache(_REMEMBERED_PAGES)
-        # Keys of pages whose items may have foreign words.
-        self._foreign_pages: LocalCache[str, None] = LocalCache(_REMEMBERED_PAGES)
         # Callbacks that gave several items of a page.
         self._lists: set[str] = set()
         # Callbacks that gave an item with foreign words.
@@ -141,11 +145,8 @@ class ForeignValues:
         if page.items_looked_at <= _MAX_ITEMS and self._points[callback] < _TRUSTED:
             if callback not in self._suspected and self._foreign(page, response, item):
                 self._suspected.add(callback)
-            if callback in self._suspected:
-                page.has_foreign = True
-                self._foreign_pages[page.key] = None
-            else:
-                self._points[callback] += 1
+            page.has_foreign = callback in self._suspected
+            self._points[callback] += not page.has_foreign
         if page.items_looked_at <= _MAX_ITEMS:
             page.given.items.append(array("q", _texts(page, item)))
         if page.items_looked_at > 1:
@@ -159,9 +160,8 @@ class ForeignValues:
         :param request: of the page, or of a copy with the same callback.
         """
         callback = self._arguments.callback_name(request)
-        if callback in self._lists:
-            return True
-        return (self._resumed or key in self._foreign_pages) and self._points[callback] < _TRUSTED
+        is_suspected = self._forgets or (callback in self._suspected and key in self._given)
+        return callback in self._lists or (is_suspected and self._points[callback] < _TRUSTED)
 
     def differs(
         self, page: PageState, response: Response, item: Any, *, leads_on: bool = False
@@ -181,13 +181,15 @@ class ForeignValues:
             same = set(long).intersection(known.entries)
             differs = short not in known.entries or 2 * len(same) < len(long)
         else:
-            new = self._foreign(page, response, item)
-            if leads_on:
+            is_unknown = not known.entries  # what the representative gave
+            new = self._foreign(page, response, item) if self._forgets or not is_unknown else set()
+            if leads_on and (self._resumed or not is_unknown):
                 new |= _said(page, item)
             differs = bool(new) and not any(new.issubset(one) for one in known.items)
-            self._points[callback] += _NEVER if differs else _COPY_POINTS
+            if differs or page.items_looked_at == 1:
+                self._points[callback] += _NEVER if differs else _COPY_POINTS
             page.given.entries.extend(entry)
-            if self._resumed and not differs:  # the earlier page may have been a list
+            if not differs and (is_unknown or self._resumed):  # the page may have been a list
                 page.kept_items.append(item)
         if differs and len(known.entries) < _MAX_KNOWN and len(known.items) < _MAX_KNOWN_ITEMS:
             known.entries.extend(entry)

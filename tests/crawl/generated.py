@@ -55,6 +55,8 @@ def settings_of(shape: str, seed: int) -> dict[str, Any]:
         settings["SIMHASH_ITEM_TAGS"] = {}
     if chosen.random() < 0.3 and SHAPES[shape].pauses:
         settings |= {"CLOSESPIDER_PAGECOUNT": 5, "CONCURRENT_REQUESTS": 1}
+    elif chosen.random() < 0.3 and SHAPES[shape].pauses:
+        settings["SIMHASH_SHARED"] = True
     return settings | SHAPES[shape].settings_of_shape
 
 
@@ -69,16 +71,23 @@ async def crawl(
         | index_settings(directory)
     )
     contents: set[str] = set()
-    if settings["CLOSESPIDER_PAGECOUNT"] == _SETTINGS["CLOSESPIDER_PAGECOUNT"]:
-        return await crawl_once(process, shape, seed, settings, contents)
-    parts = []
-    settings["JOBDIR"] = str(directory / "job")
-    while not parts or parts[-1]["stats"]["finish_reason"] == "closespider_pagecount":
-        parts.append(await crawl_once(process, shape, seed, settings, contents))
+    if "SIMHASH_SHARED" in settings:
+        seeds = seed, seed + 1000
+        crawls = (crawl_once(process, shape, one, settings, contents) for one in seeds)
+        parts = await asyncio.gather(*crawls)
+    elif settings["CLOSESPIDER_PAGECOUNT"] == _SETTINGS["CLOSESPIDER_PAGECOUNT"]:
+        parts = [await crawl_once(process, shape, seed, settings, contents)]
+    else:
+        parts = []
+        settings["JOBDIR"] = str(directory / "job")
+        while not parts or parts[-1]["stats"]["finish_reason"] == "closespider_pagecount":
+            parts.append(await crawl_once(process, shape, seed, settings, contents))
     stats: Counter[str] = Counter()
     for part in parts:
         stats.update({key: value for key, value in part["stats"].items() if type(value) is int})
-    return parts[-1] | {"stats": {**stats, "finish_reason": "finished"}}
+    reason = parts[-1]["stats"].get("finish_reason")
+    hung = any(part["hung"] for part in parts)
+    return parts[-1] | {"stats": {**stats, "finish_reason": reason}, "hung": hung}
 
 
 async def crawl_once(
