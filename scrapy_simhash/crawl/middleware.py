@@ -321,7 +321,8 @@ class SimhashSpiderMiddleware(_SpiderMiddleware):
         leads_on = page.may_lead_on and self._following.leads_on(original)
         if page.reason != "values":
             if not page.withholds_item():
-                values.gave(page, response, item)
+                if self._pages.policy.action == "drop":  # else the items of all copies pass
+                    values.gave(page, response, item)
                 return False
             if page.action.follow and not values.has_foreign(original, page.request):
                 return True
