@@ -96,6 +96,9 @@ class SimhashExtension:
         self.items = Judging(
             "item", settings, fingerprinter.item_detector, stats=item_stats, **parts
         )
+        self._judges = [self.pages] if settings.pages else []
+        if settings.item_fields:
+            self._judges.append(self.items)
         self.settlement = Settlement(self.items.settle, self._finished, self.pages.contents)
         self.waiting = WaitingSpiders(crawler, self.pages.retries)
         # Handed from the downloader middleware to the spider middleware. Not in meta, which spiders
@@ -160,10 +163,8 @@ class SimhashExtension:
             self.errors.warn("simhash: %s", message)
         self.fingerprinter.attach()
         try:
-            if settings.pages:
-                self.pages.open(self._starts)
-            if settings.item_fields:
-                self.items.open(self._starts)
+            for judging in self._judges:
+                judging.open(self._starts)
         except SimhashError as error:
             # An empty feed would cost more than copies.
             self._close_indexes()
@@ -175,9 +176,9 @@ class SimhashExtension:
                 extra={"spider": spider},
             )
             return
-        opened = [one.index for one in (self.pages, self.items) if one.index is not None]
-        index, first = opened[0], self._first()
-        if not first.calls.in_threads:
+        opened = [judging.index for judging in self._judges if judging.index is not None]
+        index = opened[0]
+        if not self._judges[0].calls.in_threads:
             self._syncer.start(*opened)
         logger.info(
             "simhash: scheme %s (preset %s), k = %d, least resemblance %g, same title %s, %s, "
@@ -188,7 +189,7 @@ class SimhashExtension:
             index.confirmation.min_resemblance,
             index.confirmation.same_name,
             index.plan,
-            first.policy.action,
+            self._judges[0].policy.action,
             index.location,
             len(index),
             extra={"spider": spider},
@@ -199,8 +200,7 @@ class SimhashExtension:
         is_kept_open = self.waiting.is_idle and not self._waits
         self.waiting.is_idle = True
         self.settlement.close()  # in an idle crawl, unfinished output is never read
-        waiting = self.pages.idle(), self.items.idle()
-        self._waits = any(waiting)
+        self._waits = True in [judging.idle() for judging in self._judges]
         if self._waits or (is_kept_open and self.waiting.run()):
             raise DontCloseSpider
 
@@ -208,18 +208,19 @@ class SimhashExtension:
         """Settle all pages and items, before the scheduler closes."""
         self.settlement.close()
         self.crawler.signals.send_catch_log(signals.crawl_settled)
-        for judging in (self.pages, self.items):
+        for judging in self._judges:
             await judging.finish(pausing=not self.waiting.is_idle)
 
     def spider_closed(self, reason: str) -> None:
         """Settle the rest, log the summary, close the indexes, and write the report."""
         self.settlement.close()
         self.fingerprinter.close()
-        if self.fingerprinter.pool is not None and self.fingerprinter.pool.replaced:
-            self.stats.count("workers_replaced", self.fingerprinter.pool.replaced)
-        opened = self._first().index is not None
-        self.pages.end(finished=reason == "finished")
-        self.items.end(finished=reason == "finished")
+        if replaced := self.fingerprinter.pool and self.fingerprinter.pool.replaced:
+            self.stats.count("workers_replaced", replaced)
+        first = self._judges[0]
+        opened = first.index is not None
+        for judging in self._judges:
+            judging.end(finished=reason == "finished")
         if not opened:
             self.errors.warn(
                 "simhash: this crawl ran without the plugin, because it could not open the index: "
@@ -229,7 +230,7 @@ class SimhashExtension:
         if reason == "finished":
             self._starts.delete()
         if opened:
-            write_crawl_report(self.crawler, self.settings, self._first().location, reason)
+            write_crawl_report(self.crawler, self.settings, first.location, reason)
 
     def item_done(
         self,
@@ -263,12 +264,8 @@ class SimhashExtension:
 
     def _close_indexes(self) -> None:
         self._syncer.close()
-        self.pages.close()
-        self.items.close()
-
-    def _first(self) -> Judging:
-        """Return what judges pages, or items if no pages are judged."""
-        return self.pages if self.settings.pages else self.items
+        for judging in self._judges:
+            judging.close()
 
     def schedule(self, request: Request) -> None:
         """Schedule a request past the spider and its middlewares, and count it."""

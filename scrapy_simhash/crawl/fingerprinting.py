@@ -213,11 +213,12 @@ class Fingerprinter:
 
 def page_for_worker(response: TextResponse) -> str | bytes:
     """Return the body if it is UTF-8 that a worker can decode as Scrapy would, else the text."""
-    has_scrapy_text = type(response).text is TextResponse.text  # not that of a subclass
-    has_bom = read_bom(response.body)[0] is not None
-    if has_scrapy_text and not has_bom and response.encoding == "utf-8":
-        return response.body
-    return response.text
+    is_plain = (
+        type(response).text is TextResponse.text  # not that of a subclass
+        and read_bom(response.body)[0] is None
+        and response.encoding == "utf-8"
+    )
+    return response.body if is_plain else response.text
 
 
 async def result_of(future: Future[_Result]) -> _Result:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
@@ -42,9 +41,6 @@ class SimhashPipeline(Component):
         # Item classes need not declare these fields, unless SIMHASH_ITEM_TAGS is set.
         optional = () if self._settings.has_own_tags else TAGGED_WHERE_KNOWN
         self._optional_fields = {self._settings.item_tags[field] for field in optional}
-        # For the keys of items from start(), which have no page. These keys are unique.
-        self._crawl_id = uuid4().hex
-        self._numbers_without_page = itertools.count()
 
     async def close_spider(self) -> None:
         """Settle all pages, now that all items are done and the scheduler is still open."""
@@ -107,10 +103,9 @@ class SimhashPipeline(Component):
             return None
         # The content is part of the key, because a new item at the top of a list moves all others.
         content = to_hex(fingerprint.fingerprint, self._settings.scheme.bits)
-        if state.page is None:
-            key = f"crawl {self._crawl_id} item {next(self._numbers_without_page)} {content}"
-        else:
-            key = f"{state.page.key} item {state.ordinal} {content}"
+        # An item of start() has no page, so its key is random.
+        page = f"crawl {uuid4().hex}" if state.page is None else state.page.key
+        key = f"{page} item {state.ordinal} {content}"
         verdict = await self._items.ask(key, fingerprint)
         if verdict is None or (observation := verdict.observation) is None:
             return None

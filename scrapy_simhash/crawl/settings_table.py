@@ -108,25 +108,7 @@ def _parse_index_name(value: Any) -> str:
 
 
 _SELECTORS = "a list of CSS selectors and XPaths (with -s, as JSON)"
-NAMES = Kind("a list of names", _parse_names)
-FIELDS = Kind("a list of field names, or a dict from field names to weights", _parse_fields)
 SELECTORS = Kind(_SELECTORS, _selectors(compiled_selector))
-DISTINCT = Kind(f"{_SELECTORS}, or of fields of items", _parse_distinct)
-EXTRACTOR = Kind("the name of an extractor, such as 'readability'", _parse_extractor)
-PRESET = Kind(
-    f"one of {', '.join(map(repr, PRESETS))}, a dict of a preset and the parameters that differ, "
-    "the path of a TOML file of the same, or the import path of a Scheme or Preset",
-    choose_preset,
-)
-INDEX = Kind("one of 'leveldb', 'rocksdb', 'redis'", _parse_index)
-INDEX_NAME = Kind(
-    "a name without braces; %(spider)s stands for the name of the spider", _parse_index_name
-)
-FILE = Kind(
-    "the path of a file, such as report.html or %(name)s-%(time)s.html, in an existing directory; "
-    "write %% for %",
-    _parse_file,
-)
 TEXT = Kind("a name that is not empty", _parse_text)
 
 FRONT = (  # those that most users need
@@ -160,7 +142,7 @@ FRONT = (  # those that most users need
     ),
     Setting(
         "SIMHASH_EXTRACTOR",
-        EXTRACTOR,
+        Kind("the name of an extractor, such as 'readability'", _parse_extractor),
         'How to extract the text of a page: `"readability"` (falls back to `segments` if it '
         'finds too little; the default of every preset), `"segments"` (the same quality in '
         'less than half of the CPU time), `"readability-only"`, `"text"` (all visible text), '
@@ -183,7 +165,7 @@ FRONT = (  # those that most users need
     ),
     Setting(
         "SIMHASH_DISTINCT_BY",
-        DISTINCT,
+        Kind(f"{_SELECTORS}, or of fields of items", _parse_distinct),
         "What tells pages or items apart whatever their texts, such as an article number or a "
         "price: selectors on pages (`.sku`, `.price::text`, "
         '`//meta[@itemprop="sku"]/@content`), and fields of items (a single word: `sku`), '
@@ -193,7 +175,7 @@ FRONT = (  # those that most users need
     ),
     Setting(
         "SIMHASH_ITEM_FIELDS",
-        FIELDS,
+        Kind("a list of field names, or a dict from field names to weights", _parse_fields),
         "Judge items by the text of these fields, in an index of items. The `title`, `name` "
         "and `headline` of the item are its names, also if they are not among them. A dict, such "
         'as `{"title": 3, "body": 1}`, gives weights to the fields.',
@@ -201,7 +183,11 @@ FRONT = (  # those that most users need
     ),
     Setting(
         "SIMHASH_REPORT",
-        FILE,
+        Kind(
+            "the path of a file, such as report.html or %(name)s-%(time)s.html, in an existing "
+            "directory; write %% for %",
+            _parse_file,
+        ),
         "File to which the [report](report.md) of the crawl is written when the spider "
         'closes, such as `"report.html"`. `%(name)s` is replaced by the name of the spider, '
         "`%(time)s` by the time in UTC.",
@@ -224,7 +210,7 @@ FRONT = (  # those that most users need
 ADVANCED = (
     Setting(
         "SIMHASH_IGNORE_ARGUMENTS",
-        NAMES,
+        Kind("a list of names", _parse_names),
         "Names of `cb_kwargs`, and of keys of your own in `meta` and `headers`, and of attributes "
         "of a subclass of `Request`, on which items do not depend, such as the number of the "
         "listing page. A copy is dropped only if its callback would get [the same arguments]"
@@ -269,7 +255,11 @@ ADVANCED = (
     ),
     Setting(
         "SIMHASH_PRESET",
-        PRESET,
+        Kind(
+            f"one of {', '.join(map(repr, PRESETS))}, a dict of a preset and the parameters that "
+            "differ, the path of a TOML file of the same, or the import path of a Scheme or Preset",
+            choose_preset,
+        ),
         'How texts become fingerprints: `"wide"` (256 bits), `"classic"` (64 bits) or '
         "[another preset](presets.md). For [your own](presets.md#schemes-of-your-own), a dict "
         "with a preset and the parameters that differ, the path of a TOML file with the same, "
@@ -318,7 +308,7 @@ ADVANCED = (
     ),
     Setting(
         "SIMHASH_INDEX",
-        INDEX,
+        Kind("one of 'leveldb', 'rocksdb', 'redis'", _parse_index),
         '`"leveldb"`, `"rocksdb"`, or `"redis"` for an index that [several processes '
         "share](several-machines.md). If not set, an existing index is used as it is; a new "
         "one is in LevelDB, or in RocksDB if plyvel is not installed.",
@@ -332,7 +322,9 @@ ADVANCED = (
     ),
     Setting(
         "SIMHASH_REDIS_KEY",
-        INDEX_NAME,
+        Kind(
+            "a name without braces; %(spider)s stands for the name of the spider", _parse_index_name
+        ),
         "Name of the index. All of its keys on the server begin with it. `%(spider)s` is "
         "replaced by the name of the spider, or by `shared` with `SIMHASH_SHARED`. The name "
         "of the index of items ends in `-items`.",
