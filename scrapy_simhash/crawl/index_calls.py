@@ -19,7 +19,7 @@ from functools import partial
 from threading import Event, Thread
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypeVar
 
-from scrapy.utils.asyncio import call_later, run_in_thread
+from scrapy.utils.asyncio import run_in_thread
 from scrapy.utils.defer import deferred_from_coro
 
 from scrapy_simhash.crawl.fingerprinting import result_of
@@ -78,12 +78,11 @@ class IndexCalls:
         self._patience_s = patience_s or 0.0
         self._waiting: deque[_Call] = deque()
         self._working: Future[None] | None = None  # done when no call waits
-        self._pause: Future[None] = Future()
+        self._ending = Event()  # from now on, no call is repeated
         self._away: IndexUnreachable | None = None  # the last error
         self._away_since_s = self._next_attempt_s = 0.0
         self.is_urgent = False
         """Calls are repeated only for a few seconds, because the crawl waits for them."""
-        self._is_ending = False
         self._not_stored = 0
 
     @property
@@ -135,8 +134,7 @@ class IndexCalls:
 
     async def finish(self) -> None:
         """Wait until all calls have ended. From now on, none is repeated."""
-        self._is_ending = True
-        self._end_pause()
+        self._ending.set()
         while self._working is not None:
             await result_of(self._working)
 
@@ -177,14 +175,20 @@ class IndexCalls:
                 deferred_from_coro(self._work(self._working))
 
     def _make_now(self, call: _Call) -> None:
+        answers, error = self._answers([call])
+        self._end(call, answers[0], error)
+
+    def _answers(self, calls: Sequence[_Call]) -> tuple[Sequence[Any], Exception | None]:
+        """Make calls together. Return an answer for each, and the error that was raised."""
         answers = None
-        if self.index is not None:
-            try:
-                answers = call.together(self.index, [call.argument])
-            except StorageError as error:
-                self._end(call, error=error)
-                return
-        self._end(call, answers[0] if answers else None)
+        try:
+            if self.index is not None:
+                answers = calls[0].together(self.index, [call.argument for call in calls])
+        except Exception as error:
+            if not (self.in_threads or isinstance(error, StorageError)):
+                raise
+            return [None] * len(calls), error  # the callers wait
+        return answers or [None] * len(calls), None
 
     async def _work(self, working: Future[None]) -> None:
         try:
@@ -210,31 +214,20 @@ class IndexCalls:
         return taken
 
     async def _make(self, calls: Sequence[_Call]) -> None:
-        arguments = [call.argument for call in calls]
-        try:
-            while True:
-                try:
-                    answers = await run_in_thread(calls[0].together, self.index, arguments)
-                    break
-                except IndexUnreachable as error:
-                    if not await self._is_repeated(calls, error):
-                        self._fail(calls, error)
-                        return
-        except Exception as error:  # noqa: BLE001 - the callers wait
-            if len(calls) == 1:
-                self._fail(calls, error)
-            else:  # a damaged page must not take the answers of others
-                for call in calls:
-                    await self._make([call])
-        else:
-            # A patient call may have had nothing to do, and then the index was not reached.
-            if self._away is not None and not calls[0].is_patient:
-                self._away = None
-                self._errors.warn(
-                    "simhash: index %s answers again", self.index and self.index.location
-                )
-            for call, answer in zip(calls, answers or [None] * len(calls), strict=True):
-                self._end(call, answer)
+        answers, error = await run_in_thread(self._answers, calls)
+        while isinstance(error, IndexUnreachable) and await self._is_repeated(calls, error):
+            answers, error = await run_in_thread(self._answers, calls)
+        # A damaged page must not take the answers of others.
+        if error is not None and len(calls) > 1 and not isinstance(error, IndexUnreachable):
+            for call in calls:
+                await self._make([call])
+            return
+        # A patient call may have had nothing to do, and then the index was not reached.
+        if error is None and self._away is not None and not calls[0].is_patient:
+            self._away = None
+            self._errors.warn("simhash: index %s answers again", self.index and self.index.location)
+        for call, answer in zip(calls, answers, strict=True):
+            self._end(call, answer, error)
 
     async def _is_repeated(self, calls: Sequence[_Call], error: IndexUnreachable) -> bool:
         """Wait after an error, and return True if the calls are to be made again."""
@@ -248,24 +241,14 @@ class IndexCalls:
                 PAUSE_S,
             )
         self._away, self._next_attempt_s = error, now_s + PAUSE_S
-        waiting, self._waiting = self._waiting, deque()
-        self._waiting.extend(call for call in waiting if call.is_patient)
-        self._fail([call for call in waiting if not call.is_patient], error)
-        patience_s = min(self._patience_s, PAUSE_S) if self.is_urgent else self._patience_s
-        if not calls[0].is_patient or now_s - self._away_since_s > patience_s or self._is_ending:
-            return False
-        self._pause = Future()
-        call_later(PAUSE_S, self._end_pause)
-        await result_of(self._pause)
-        return not self._is_ending
-
-    def _end_pause(self) -> None:
-        if not self._pause.done():
-            self._pause.set_result(None)
-
-    def _fail(self, calls: Sequence[_Call], error: Exception) -> None:
-        for call in calls:
+        impatient = [call for call in self._waiting if not call.is_patient]
+        self._waiting = deque(call for call in self._waiting if call.is_patient)
+        for call in impatient:
             self._end(call, error=error)
+        patience_s = min(self._patience_s, PAUSE_S) if self.is_urgent else self._patience_s
+        if not calls[0].is_patient or now_s - self._away_since_s > patience_s:
+            return False
+        return not await run_in_thread(self._ending.wait, PAUSE_S)
 
     def _end(self, call: _Call, answer: Any = None, error: Exception | None = None) -> None:
         if error is not None:
