@@ -90,22 +90,15 @@ class IndexCalls:
         """Return True if calls on the network have not ended."""
         return self._working is not None
 
-    async def observe(self, page: PageToObserve) -> tuple[Observation, float] | None:
-        """Return the observation of a page, and the duration of the call in milliseconds. On a
-        network, one call may observe several pages.
+    def observe(self, page: PageToObserve) -> Future[tuple[Observation, float] | None]:
+        """Observe a page. Return a future of its observation, and of the duration of the call in
+        milliseconds. With an embedded index, it is done. On a network, one call may observe several
+        pages.
         """
-        if not self.in_threads:
-            return self.observe_now(page)
         self.is_urgent = False  # the crawl is not idle
         answer: Future[tuple[Observation, float] | None] = Future()
         self._tell(page.key, _observe_all, page, answer.set_result)
-        return await result_of(answer)
-
-    def observe_now(self, page: PageToObserve) -> tuple[Observation, float] | None:
-        """Do the same as `observe` for an embedded index."""
-        answers: list[tuple[Observation, float] | None] = []
-        self._tell(page.key, _observe_all, page, answers.append)
-        return answers[0]
+        return answer
 
     def tell(
         self,

@@ -23,6 +23,7 @@ from scrapy_simhash.crawl.crawl_report import (
     warn_of_copies,
     warn_of_no_items,
 )
+from scrapy_simhash.crawl.fingerprinting import result_of
 from scrapy_simhash.crawl.identity import CanonicalUrls
 from scrapy_simhash.crawl.index_calls import IndexCalls
 from scrapy_simhash.crawl.opening import open_in_directory, open_in_redis
@@ -208,7 +209,7 @@ class Judging:
 
     async def ask(self, key: str, page: PageFingerprint) -> Verdict | None:
         """Return the verdict of the index, not counted; None if the index is closed or fails."""
-        answer = await self.calls.observe(self._to_observe(key, page))
+        answer = await result_of(self.calls.observe(self._to_observe(key, page)))
         return None if answer is None else self._detector.verdict(*answer)
 
     def _to_observe(self, key: str, page: PageFingerprint) -> PageToObserve:
@@ -240,7 +241,7 @@ class Judging:
         if self.calls.in_threads:
             verdict = self._early.pop(ref(response), None)
         else:
-            answer = self.calls.observe_now(self._to_observe(key, page))
+            answer = self.calls.observe(self._to_observe(key, page)).result()
             verdict = None if answer is None else self._detector.verdict(*answer)
         return None if verdict is None else self.record(verdict, page, response)
 

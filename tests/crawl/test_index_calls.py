@@ -2,6 +2,7 @@
 
 import asyncio
 import threading
+from concurrent.futures import Future
 
 import pytest
 
@@ -83,12 +84,12 @@ def made(orders, errors=None, patience_s=0.0):
 
     async def main():
         calls = IndexCalls(index, counted, patience_s=patience_s)
-        busy = asyncio.create_task(calls.observe(PageToObserve("busy", 7)))
+        busy = calls.observe(PageToObserve("busy", 7))
         await asyncio.to_thread(index.busy.wait, TIMEOUT_S)
-        tasks = [asyncio.ensure_future(waiting) for waiting in orders(calls) or ()]
-        await asyncio.sleep(0)  # each task submits its page
+        tasks = orders(calls) or []
         index.gate.set()
-        answers = await asyncio.wait_for(asyncio.gather(*tasks, busy), TIMEOUT_S)
+        waiting = [asyncio.wrap_future(task) for task in (*tasks, busy)]
+        answers = await asyncio.wait_for(asyncio.gather(*waiting), TIMEOUT_S)
         await calls.finish()
         calls.close()
         return answers[:-1]
@@ -157,7 +158,7 @@ def test_a_page_that_cannot_be_confirmed_is_discarded_alone(
     monkeypatch.setattr(index_calls, "PAUSE_S", 0.01)
 
     def orders(calls):
-        then = [asyncio.get_running_loop().create_future() for _ in "abc"]
+        then = [Future() for _ in "abc"]
         for key, one in zip("abc", then, strict=True):
             calls.confirm(seen(key), one.set_result)
         return then
