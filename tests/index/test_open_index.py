@@ -265,13 +265,6 @@ def test_directories_may_have_any_name_and_parents_are_made(tmp_path, name, kind
     assert reset_index(url)
 
 
-def test_a_reset_also_deletes_the_texts_of_an_older_format(url, directory, kind):
-    open_index(url).close()
-    database_kind(kind)("", directory / f"{kind}-texts").close()
-    assert reset_index(url)
-    open_index(url).close()
-
-
 def other_database(kind, directory):
     database = database_kind(kind)("", directory)
     database.write([(b"theirs", b"value")])
