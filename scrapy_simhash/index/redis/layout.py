@@ -93,6 +93,8 @@ class Layout:
         self.entries = self.state("entries")
         self.pending = self.state("pending")
         self.notes = self.state("notes")
+        self.keys = (self.journal, self.entries, self.pending, self.sequence, self.notes)
+        """Those of all scripts."""
 
     def state(self, what: str) -> bytes:
         """Return the key of one of `STATES`."""

@@ -98,10 +98,9 @@ class RedisRows:
 
     def states(self, digests: Iterable[bytes]) -> Iterator[tuple[bytes, State]]:
         """Yield the states of digests."""
-        keys = (self.layout.entries, self.layout.pending)
         remaining = iter(digests)
         while batch := list(islice(remaining, _ENTRIES_AT_ONCE)):
-            states = self.server.run(scripts.LOOK, keys, batch)
+            states = self._run(scripts.LOOK, *batch)
             for digest, state in zip(batch, states, strict=True):
                 yield digest, State.of(state)
 
@@ -134,7 +133,7 @@ class RedisRows:
         values: list[bytes | int] = [max(put.number, put.last_sequence), digest]
         values += layout.row(digest, new_attempt(), put), encode_entry(put, layout.width_bytes)
         values += map(digest_of, (entry.key for entry in outdated))
-        self.server.run(scripts.WRITE, (layout.journal, layout.entries, layout.sequence), values)
+        self._run(scripts.WRITE, *values)
 
     def skip_to(self, next_sequence: int) -> None:
         """Make the next sequence number at least this."""
@@ -156,10 +155,10 @@ class RedisRows:
         pending. Return the number of removed ones, also of those that another process has removed
         or an earlier attempt whose answer was lost.
         """
-        keys, removed = (self.layout.entries, self.layout.pending), 0
+        removed = 0
         for entry in entries:
             value = encode_entry(entry, self.layout.width_bytes)
-            removed += self.server.run(scripts.REMOVE, keys, (digest_of(entry.key), value))
+            removed += self._run(scripts.REMOVE, digest_of(entry.key), value)
         return removed
 
     def compact(self) -> int:
@@ -183,7 +182,7 @@ class RedisRows:
                 else:
                     gone += number, row
             if gone:
-                self.server.run(scripts.BLANK, (layout.journal,), (blank, *gone))
+                self._run(scripts.BLANK, blank, *gone)
         removed: int = self.server.call("LREM", layout.journal, 0, blank)
         return removed
 
@@ -231,7 +230,7 @@ class RedisRows:
     def replace_note(self, name: str, before: bytes | None, after: bytes | None) -> bool:
         """See `Store.replace_note`."""
         values = (encode_key(name), before or b"", after or b"")
-        return bool(self.server.run(scripts.REPLACE_FIELD, (self.layout.notes,), values))
+        return bool(self._run(scripts.REPLACE_NOTE, *values))
 
     def end_crawl(self, name: str, note: bytes) -> int:
         """See `Index.end_crawl`."""
@@ -272,11 +271,13 @@ class RedisRows:
 
     def _rows_after(self, start: int, last: bytes) -> tuple[int, list[bytes]]:
         """Return (number of the first row, rows of the journal); for both see `scripts.OBSERVE`."""
-        layout = self.layout
-        keys = (layout.journal, layout.entries, layout.pending, layout.sequence)
-        answer = self.server.run(scripts.OBSERVE, keys, (start, last, -1, 0, 0, 0, 0))
+        answer = self._run(scripts.OBSERVE, start, last, -1, 0, 0, 0, 0)
         at, rows = answer[0]
         return at, rows
+
+    def _run(self, script: scripts.Script, *arguments: Any) -> Any:
+        """Run a script on the keys of the index, and return its answer."""
+        return self.server.run(script, self.layout.keys, arguments)
 
     def problems(self) -> Iterator[str]:
         """Yield what is wrong with the content, in sentences: each stored entry must be readable,

@@ -5,10 +5,11 @@ that sequence numbers may be skipped. Callers treat the answer as that of the fi
 
 - `SETTLE` reports a page as removed if another process has replaced its entry between the runs. The
   page is then observed again.
-- `REPLACE_FIELD` returns 0 if another process has changed the field between the runs. The caller
-  then repeats its change.
+- `REPLACE_NOTE` returns 0 if another process has changed the note between the runs. The caller then
+  repeats its change.
 
-KEYS are those of `scrapy_simhash.index.redis.layout`, which also defines digest and attempt.
+Each script gets the same keys: `Layout.keys`. `scrapy_simhash.index.redis.layout` describes them,
+and defines digest and attempt.
 `rows` and `last` are the end of a replica (`scrapy_simhash.index.redis.replica.End`). `stored` is
 the value of a stored entry, or '' for none.
 """
@@ -27,6 +28,7 @@ _MAX_COMPARED = 10_000
 _LIBRARY = f"""
 local ROWS_AT_ONCE, MAX_COMPARED, NUMBER = {ROWS_AT_ONCE}, {_MAX_COMPARED}, '>I{SEQUENCE_BYTES}'
 local ATTEMPT_AT, MARK_AT, FINGERPRINT_AT = {DIGEST_BYTES + 1}, {MARK_AT + 1}, {FINGERPRINT_AT + 1}
+local JOURNAL, ENTRIES, PENDING, SEQUENCE, NOTES = unpack(KEYS)
 local sub = string.sub
 
 local function now_ms()
@@ -35,28 +37,32 @@ local function now_ms()
 end
 
 -- Stores the pending pages of a digest: a list of {{attempt, deadline, entry}}.
-local function keep(pending, digest, pages)
-  if #pages == 0 then redis.call('HDEL', pending, digest)
-  else redis.call('HSET', pending, digest, cmsgpack.pack(pages)) end
+local function keep(digest, pages)
+  if #pages == 0 then redis.call('HDEL', PENDING, digest)
+  else redis.call('HSET', PENDING, digest, cmsgpack.pack(pages)) end
+end
+
+-- Returns the pending pages of a digest, with those whose lease has ended.
+local function all_pages_of(digest)
+  local packed = redis.call('HGET', PENDING, digest)
+  return packed and cmsgpack.unpack(packed) or {{}}
 end
 
 -- Returns the pending pages of a digest. Removes those whose lease has ended, so that a page that
 -- this call does not return is never confirmed.
-local function pages_of(pending, digest)
-  local packed = redis.call('HGET', pending, digest)
-  if not packed then return {{}} end
-  local all, pages, now = cmsgpack.unpack(packed), {{}}, now_ms()
+local function pages_of(digest)
+  local all, pages, now = all_pages_of(digest), {{}}, now_ms()
   for _, page in ipairs(all) do
     if page[2] >= now then pages[#pages + 1] = page end
   end
-  if #pages < #all then keep(pending, digest, pages) end
+  if #pages < #all then keep(digest, pages) end
   return pages
 end
 
 -- Returns {{stored, attempt and entry of each pending page}} of a digest.
-local function state_of(entries, pending, digest)
-  local state = {{redis.call('HGET', entries, digest) or ''}}
-  for _, page in ipairs(pages_of(pending, digest)) do
+local function state_of(digest)
+  local state = {{redis.call('HGET', ENTRIES, digest) or ''}}
+  for _, page in ipairs(pages_of(digest)) do
     state[#state + 1], state[#state + 2] = page[1], page[3]
   end
   return state
@@ -79,10 +85,10 @@ class Script:
         self.sha = sha1(self.source.encode(), usedforsecurity=False).hexdigest()
 
 
-# Reads new rows of the journal, admits pages, and reads states. KEYS: journal, entries, pending,
-# sequence. ARGV: rows, last, k, lease in milliseconds, first sequence number of the crawl, count of
-# pages, number of `fresh` ones; for each page: digest, row, entry or '' if it does not ask for
-# admission, expected, '1' if the journal has an equal row; then digests to read.
+# Reads new rows of the journal, admits pages, and reads states. ARGV: rows, last, k, lease in
+# milliseconds, first sequence number of the crawl, count of pages, number of `fresh` ones; for each
+# page: digest, row, entry or '' if it does not ask for admission, expected, '1' if the journal has
+# an equal row; then digests to read.
 #
 # The first pages are `fresh`: they get new sequence numbers, and their entries lack these. A server
 # that has lost everything goes on with the numbers of the crawl. A page is admitted if the journal
@@ -94,18 +100,17 @@ class Script:
 # first fresh page. `answers`: for each page its sequence number if it is admitted (0 if it was not
 # fresh), otherwise its state. `read`: states, see `state_of`.
 OBSERVE = Script("""
-local journal, entries, pending = KEYS[1], KEYS[2], KEYS[3]
 local start, k = tonumber(ARGV[1]), tonumber(ARGV[3])
 local count, fresh = tonumber(ARGV[6]), tonumber(ARGV[7])
-if start > 0 and redis.call('LINDEX', journal, start - 1) ~= ARGV[2] then start = 0 end
-local rows = redis.call('LRANGE', journal, start, start + ROWS_AT_ONCE - 1)
+if start > 0 and redis.call('LINDEX', JOURNAL, start - 1) ~= ARGV[2] then start = 0 end
+local rows = redis.call('LRANGE', JOURNAL, start, start + ROWS_AT_ONCE - 1)
 local has_all, new_rows = start == tonumber(ARGV[1]) and #rows < ROWS_AT_ONCE, #rows
 local first = 0
 if fresh > 0 then
   -- Fails first if the memory is full, and then no page is pending.
-  first = redis.call('INCRBY', KEYS[4], fresh) - fresh + 1
+  first = redis.call('INCRBY', SEQUENCE, fresh) - fresh + 1
   local missing = tonumber(ARGV[5]) - first
-  if missing > 0 then first = redis.call('INCRBY', KEYS[4], missing) - fresh + 1 end
+  if missing > 0 then first = redis.call('INCRBY', SEQUENCE, missing) - fresh + 1 end
 end
 local bxor, band, rshift = bit.bxor, bit.band, bit.rshift
 
@@ -144,9 +149,9 @@ end
 local function are_as(expected)
   for at = 1, #expected, 48 do
     local digest = sub(expected, at, at + 7)
-    local pages = pages_of(pending, digest)
+    local pages = pages_of(digest)
     local last = pages[#pages] and pages[#pages][1] or ''
-    local state = (redis.call('HGET', entries, digest) or '') .. last
+    local state = (redis.call('HGET', ENTRIES, digest) or '') .. last
     if redis.sha1hex(state) ~= sub(expected, at + 8, at + 47) then return false end
   end
   return true
@@ -155,7 +160,7 @@ end
 local answers, compared, deadline = {}, 0, now_ms() + tonumber(ARGV[4])
 for page = 1, count do
   local digest, row, entry, expected, has_row = unpack(ARGV, 5 * page + 3, 5 * page + 7)
-  local pages, attempt = pages_of(pending, digest), sub(row, ATTEMPT_AT, MARK_AT - 1)
+  local pages, attempt = pages_of(digest), sub(row, ATTEMPT_AT, MARK_AT - 1)
   local admitted = nil
   for _, one in ipairs(pages) do
     if one[1] == attempt then admitted = one[3] end  -- by an earlier run of this script
@@ -165,95 +170,92 @@ for page = 1, count do
     if compared <= MAX_COMPARED and are_as(expected) and (k < 0 or not has_near(row)) then
       admitted = page > fresh and entry or struct.pack(NUMBER, first + page - 1) .. entry
       if has_row ~= '1' then
-        redis.call('RPUSH', journal, row)
+        redis.call('RPUSH', JOURNAL, row)
         rows[#rows + 1] = row
       end
       pages[#pages + 1] = {attempt, deadline, admitted}
-      keep(pending, digest, pages)
+      keep(digest, pages)
     end
   end
   if admitted then answers[page] = page > fresh and 0 or struct.unpack(NUMBER, admitted)
-  else answers[page] = state_of(entries, pending, digest) end
+  else answers[page] = state_of(digest) end
 end
 local read = {}
-for at = 8 + 5 * count, #ARGV do read[#read + 1] = state_of(entries, pending, ARGV[at]) end
+for at = 8 + 5 * count, #ARGV do read[#read + 1] = state_of(ARGV[at]) end
 return {{start, rows}, first, answers, read}
 """)
-# Returns the states of digests. KEYS: entries, pending. ARGV: digests.
+# Returns the states of digests. ARGV: digests.
 LOOK = Script("""
 local read = {}
-for at, digest in ipairs(ARGV) do read[at] = state_of(KEYS[1], KEYS[2], digest) end
+for at, digest in ipairs(ARGV) do read[at] = state_of(digest) end
 return read
 """)
-# Stores or discards pending pages. KEYS: entries, pending. ARGV for each page: digest, attempt,
+# Stores or discards pending pages. ARGV for each page: digest, attempt,
 # stored, entry; '' discards the page. Returns for each page {1} if that is done, {2} if the page
 # was removed because its lease had ended, or {3, value} if another value is stored now.
 SETTLE = Script("""
-local entries, pending = KEYS[1], KEYS[2]
 local answers = {}
 for at = 1, #ARGV, 4 do
   local digest, attempt, stored, entry = unpack(ARGV, at, at + 3)
   -- A page whose lease has ended may be stored if nobody has looked for it.
-  local packed = redis.call('HGET', pending, digest)
-  local pages = packed and cmsgpack.unpack(packed) or {}
-  local current = redis.call('HGET', entries, digest) or ''
+  local pages = all_pages_of(digest)
+  local current = redis.call('HGET', ENTRIES, digest) or ''
   local answer = {1}
   if not take(pages, attempt) then
     answer = {(entry == '' or current == entry) and 1 or 2}  -- an earlier run has stored it
   elseif entry ~= '' and current ~= stored then
     answer = {3, current}
   else
-    if entry ~= '' then redis.call('HSET', entries, digest, entry) end
-    keep(pending, digest, pages)
+    if entry ~= '' then redis.call('HSET', ENTRIES, digest, entry) end
+    keep(digest, pages)
   end
   answers[#answers + 1] = answer
 end
 return answers
 """)
-# Renews leases. KEYS: pending. ARGV: lease in milliseconds; digest and attempt of each page.
+# Renews leases. ARGV: lease in milliseconds; digest and attempt of each page.
 RENEW = Script("""
 local deadline = now_ms() + tonumber(ARGV[1])
 for at = 2, #ARGV, 2 do
-  local packed = redis.call('HGET', KEYS[1], ARGV[at])
-  local pages = packed and cmsgpack.unpack(packed) or {}
+  local pages = all_pages_of(ARGV[at])
   for _, page in ipairs(pages) do
     if page[1] == ARGV[at + 1] then page[2] = deadline end
   end
-  if packed then keep(KEYS[1], ARGV[at], pages) end
+  keep(ARGV[at], pages)
 end
 """)
-# KEYS: entries, pending. ARGV: digest, expected value. Returns 1 if the page has no entry now, 0 if
+# ARGV: digest, expected value. Returns 1 if the page has no entry now, 0 if
 # its entry has another value, or a page with its digest is pending.
 REMOVE = Script("""
-if #pages_of(KEYS[2], ARGV[1]) > 0 then return 0 end
-local current = redis.call('HGET', KEYS[1], ARGV[1])
+if #pages_of(ARGV[1]) > 0 then return 0 end
+local current = redis.call('HGET', ENTRIES, ARGV[1])
 if current and current ~= ARGV[2] then return 0 end
-redis.call('HDEL', KEYS[1], ARGV[1])
+redis.call('HDEL', ENTRIES, ARGV[1])
 return 1
 """)
-# Stores an entry, and removes others, without a comparison. KEYS: journal, entries, sequence. ARGV:
+# Stores an entry, and removes others, without a comparison. ARGV:
 # its highest sequence number, digest, row, entry; digests of the entries to remove.
 WRITE = Script("""
-redis.call('RPUSH', KEYS[1], ARGV[3])
-redis.call('HSET', KEYS[2], ARGV[2], ARGV[4])
-for at = 5, #ARGV do redis.call('HDEL', KEYS[2], ARGV[at]) end
-local missing = tonumber(ARGV[1]) - tonumber(redis.call('GET', KEYS[3]) or 0)
-if missing > 0 then redis.call('INCRBY', KEYS[3], missing) end
+redis.call('RPUSH', JOURNAL, ARGV[3])
+redis.call('HSET', ENTRIES, ARGV[2], ARGV[4])
+for at = 5, #ARGV do redis.call('HDEL', ENTRIES, ARGV[at]) end
+local missing = tonumber(ARGV[1]) - tonumber(redis.call('GET', SEQUENCE) or 0)
+if missing > 0 then redis.call('INCRBY', SEQUENCE, missing) end
 """)
-# Replaces rows of the journal. KEYS: journal. ARGV: the new row; number and old row of each.
+# Replaces rows of the journal. ARGV: the new row; number and old row of each.
 BLANK = Script("""
 for at = 2, #ARGV, 2 do
-  if redis.call('LINDEX', KEYS[1], ARGV[at]) == ARGV[at + 1] then
-    redis.call('LSET', KEYS[1], ARGV[at], ARGV[1])
+  if redis.call('LINDEX', JOURNAL, ARGV[at]) == ARGV[at + 1] then
+    redis.call('LSET', JOURNAL, ARGV[at], ARGV[1])
   end
 end
 """)
-# KEYS: hash. ARGV: field, expected value, new value; '' for none. Returns 1 if it has the new one.
-REPLACE_FIELD = Script("""
-local current = redis.call('HGET', KEYS[1], ARGV[1]) or ''
+# ARGV: name of a note, expected value, new value; '' for none. Returns 1 if it has the new one.
+REPLACE_NOTE = Script("""
+local current = redis.call('HGET', NOTES, ARGV[1]) or ''
 if current == ARGV[3] then return 1 end
 if current ~= ARGV[2] then return 0 end
-if ARGV[3] == '' then redis.call('HDEL', KEYS[1], ARGV[1])
-else redis.call('HSET', KEYS[1], ARGV[1], ARGV[3]) end
+if ARGV[3] == '' then redis.call('HDEL', NOTES, ARGV[1])
+else redis.call('HSET', NOTES, ARGV[1], ARGV[3]) end
 return 1
 """)

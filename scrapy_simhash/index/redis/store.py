@@ -207,7 +207,7 @@ class RedisStore(RedisRows):
             self._held.pop(page.attempt, None)
             values += (page.digest, page.attempt, b"", b"")
         if values:
-            self.server.run(scripts.SETTLE, (self.layout.entries, self.layout.pending), values)
+            self._run(scripts.SETTLE, *values)
         for page in held:
             page.is_settled = True
 
@@ -372,10 +372,7 @@ class RedisStore(RedisRows):
                 for digest in map(digest_of, (other.key for other in one.held.outdated)):
                     expected += self._known[digest].check(digest)
             arguments += (one.digest, row, packed, expected, int(one.has_row))
-        keys = (self.layout.journal, self.layout.entries, self.layout.pending, self.layout.sequence)
-        (start, rows), first, answers, read = self.server.run(
-            scripts.OBSERVE, keys, (*arguments, *wanted)
-        )
+        (start, rows), first, answers, read = self._run(scripts.OBSERVE, *arguments, *wanted)
         self._replica.extend(start, rows)
         states = zip(wanted, map(State.of, read), strict=True)
         # If more rows had to be read, these are of a later moment.
@@ -417,8 +414,7 @@ class RedisStore(RedisRows):
             values = [value for page in pages for value in (page.digest, page.attempt)]
             try:
                 if values:
-                    keys = (self.layout.pending,)
-                    self.server.run(scripts.RENEW, keys, (self._lease_ms, *values))
+                    self._run(scripts.RENEW, self._lease_ms, *values)
             except (StorageError, OSError, ValueError) as error:
                 if self._closing.is_set():  # `close` has closed the connection under it
                     return
@@ -470,8 +466,7 @@ class RedisStore(RedisRows):
                 entries.append((page, entry))
                 values += (page.digest, page.attempt, page.value)
                 values.append(encode_entry(entry, layout.width_bytes))
-            keys = (layout.entries, layout.pending)
-            answers = self.server.run(scripts.SETTLE, keys, values) if entries else []
+            answers = self._run(scripts.SETTLE, *values) if entries else []
             pages = []
             for (page, entry), (outcome, *current) in zip(entries, answers, strict=True):
                 if outcome == _STORED:
