@@ -54,16 +54,20 @@ def names_agree(one: Evidence, other: Evidence) -> bool | None:
     Pages whose titles contain different names of a site, which their texts use, count as pages of
     different sites.
     """
-    agree = _agree(one, other)
-    if agree is False and (_may_be_syndicated(one, other) or _agree_but_diacritics(one, other)):
+    first, second = _read_both(one, other)
+    agree = _agree(first, second)
+    if agree is False and (
+        _may_be_syndicated(first, second) or _agree_but_diacritics(one, other, first, second)
+    ):
         return None
     return agree
 
 
 def is_renamed(page: Evidence, earlier: Evidence) -> bool:
     """Return True if a page has another title or other headings than in an earlier crawl."""
-    titles = page.title[:KEY_BYTES], earlier.title[:KEY_BYTES]
-    return (all(titles) and titles[0] != titles[1]) or _headings(page) != _headings(earlier)
+    one, other = _Named(page), _Named(earlier)
+    has_titles = one.titles and other.titles
+    return bool(has_titles and one.own != other.own) or one.headings != other.headings
 
 
 def decisive_key(evidence: Evidence) -> int:
@@ -72,170 +76,153 @@ def decisive_key(evidence: Evidence) -> int:
     Two pages of one site with numbers that are not 0, have the same lowest bit, and are different,
     have different names. It is 0 for a page about which it tells nothing.
     """
-    heading, title = evidence.heading, evidence.title
-    if heading:
-        is_one = len(heading) <= KEY_BYTES + 1 and not _flags(heading) & IS_WEAK
-        return int.from_bytes(heading[:BASE_BYTES], "big") | 1 if is_one else 0
-    if title and title[:KEY_BYTES] == _whole(title):
-        return int.from_bytes(title[:BASE_BYTES], "big") & ~1
-    return 0
+    page = _Named(evidence)
+    if page.headings:
+        is_one = len(evidence.heading) <= KEY_BYTES + 1 and not page.is_weak
+        return int.from_bytes(page.first[:BASE_BYTES], "big") | 1 if is_one else 0
+    return int.from_bytes(page.own[:BASE_BYTES], "big") & ~1 if page.own == page.whole else 0
 
 
-def _agree(one: Evidence, other: Evidence) -> bool | None:
+class _Named:
+    """The names of a page as its evidence has them.
+
+    :ivar first: the first heading.
+    :ivar own: the title without what names the site or a view; `whole`: the whole title.
+    :ivar beyond: what the title says beyond the headings.
+    :ivar brand: stands for the name of the site in the title; 0 if it has none.
+    """
+
+    def __init__(self, page: Evidence) -> None:
+        self.site = page.site
+        headings, self.heading_flags, _ = _read(page.heading)
+        titles, self.title_flags, self.brand = _read(page.title)
+        self.flags = self.heading_flags | self.title_flags
+        self.is_weak = self.heading_flags & IS_WEAK > 0
+        self.first, self.headings = page.heading[:KEY_BYTES], frozenset(headings)
+        self.own, self.whole, self.beyond = (
+            titles[:3]
+            if titles[1:]
+            else (
+                *(titles or [b""]) * 2,
+                NO_KEY,
+            )
+        )
+        self.titles = frozenset(titles[:2])
+
+    @property
+    def names(self) -> frozenset[bytes]:
+        return self.headings | self.titles
+
+
+def _read(name: bytes) -> tuple[list[bytes], int, int]:
+    """Return the keys of a stored name, its flags, and the byte for the name of the site."""
+    end = len(name) - len(name) % KEY_BYTES
+    flags, brand, *_ = *name[end:], 0, 0
+    return [name[at : at + KEY_BYTES] for at in range(0, end, KEY_BYTES)], flags, brand
+
+
+def _read_both(page: Evidence, other_page: Evidence) -> tuple[_Named, _Named]:
+    """Return the names of two pages; no headings of one that alone has weak ones which differ."""
+    one, other = _Named(page), _Named(other_page)
+    if one.is_weak != other.is_weak and one.headings.isdisjoint(other.headings):
+        weak = one if one.is_weak else other
+        weak.headings = frozenset()
+    return one, other
+
+
+def _agree(one: _Named, other: _Named) -> bool | None:
     """Return whether names agree, if an unknown site is no other site and diacritics count."""
-    headings, other_headings = _strong_headings(one, other)
     if (one.site and other.site and one.site != other.site) or _have_own_brands(one, other):
         return _agree_across(one, other)
-    if headings and other_headings:
-        if not (headings <= other_headings or other_headings <= headings):
+    if one.headings and other.headings:
+        if not (one.headings <= other.headings or other.headings <= one.headings):
             return False
         agree = _titles_agree(one, other)
-        is_first = one.heading[:KEY_BYTES] == other.heading[:KEY_BYTES]
-        return None if agree and not is_first else agree
-    titles, other_titles = _title_forms(one), _title_forms(other)
-    if not (headings or titles) or not (other_headings or other_titles):
+        return None if agree and one.first != other.first else agree
+    if not one.names or not other.names:
         return True
-    if titles and other_titles and not titles.isdisjoint(other_titles):
-        return True
-    return not headings.isdisjoint(other_titles) or not other_headings.isdisjoint(titles)
+    pairs = ((one.titles, other.titles), (one.headings, other.titles), (other.headings, one.titles))
+    return not all(names.isdisjoint(other_names) for names, other_names in pairs)
 
 
-def _have_own_brands(one: Evidence, other: Evidence) -> bool:
+def _have_own_brands(one: _Named, other: _Named) -> bool:
     """Return True if two pages name different sites, and each text uses the name."""
-    brands = _brand(one.title), _brand(other.title)
-    is_used = _flags(one.title) & _flags(other.title) & BRAND_IS_USED
-    return all(brands) and brands[0] != brands[1] and is_used > 0
+    is_used = one.title_flags & other.title_flags & BRAND_IS_USED > 0
+    return bool(one.brand and other.brand and one.brand != other.brand and is_used)
 
 
-def _may_be_syndicated(one: Evidence, other: Evidence) -> bool:
+def _may_be_syndicated(one: _Named, other: _Named) -> bool:
     """Return True if a page of an unknown site may be one of another site, and share a headline or
     a text with it: as far as their names tell, which are headlines.
     """
-    flags, other_flags = _name_flags(one), _name_flags(other)
     if one.site and other.site:
         return False
-    headings, other_headings = _strong_headings(one, other)
-    if not headings.isdisjoint(other_headings):
-        is_headline = _flags(one.heading) & _flags(other.heading) & IS_HEADLINE
-        return bool(is_headline) and _brand(one.title) != _brand(other.title)
+    if not one.headings.isdisjoint(other.headings):
+        is_headline = one.heading_flags & other.heading_flags & IS_HEADLINE
+        return bool(is_headline) and one.brand != other.brand
+    flags = one.flags | other.flags
     # Pages of one site have their names in the same place.
-    is_elsewhere = (_flags(one.heading) ^ _flags(other.heading)) & IS_WEAK
-    is_known = one.site or other.site
-    is_headline = (flags | other_flags) & IS_HEADLINE and not (flags | other_flags) & IS_USED
-    return bool(is_known and is_headline and is_elsewhere)
+    is_elsewhere = one.is_weak != other.is_weak
+    is_headline = flags & IS_HEADLINE and not flags & IS_USED
+    return bool((one.site or other.site) and is_headline and is_elsewhere)
 
 
-def _agree_but_diacritics(one: Evidence, other: Evidence) -> bool:
+def _agree_but_diacritics(one: Evidence, other: Evidence, first: _Named, second: _Named) -> bool:
     """Return True if names agree but for diacritics, which one page has lost: it has none, neither
     in its names nor in its text, and the other page has some in both.
     """
-    are_in_text = tuple(_name_flags(page) & HAS_DIACRITICS > 0 for page in (one, other))
+    are_in_text = first.flags & HAS_DIACRITICS > 0, second.flags & HAS_DIACRITICS > 0
     if are_in_text[0] == are_in_text[1]:
         return False
     plain, other_plain = _without_diacritics(one), _without_diacritics(other)
     has_marks = plain != one, other_plain != other
-    return has_marks == are_in_text and _agree(plain, other_plain) is not False
+    return has_marks == are_in_text and _agree(*_read_both(plain, other_plain)) is not False
 
 
 def _without_diacritics(evidence: Evidence) -> Evidence:
     """Return evidence with the names as if they had no diacritics."""
 
     def plain(name: bytes) -> bytes:
-        end = len(name) - len(name) % KEY_BYTES
-        keys = (name[at : at + BASE_BYTES] for at in range(0, end, KEY_BYTES))
-        return b"".join(key + NO_DIACRITICS for key in keys) + name[end:]
+        keys = _read(name)[0]
+        rest = name[len(keys) * KEY_BYTES :]
+        return b"".join(key[:BASE_BYTES] + NO_DIACRITICS for key in keys) + rest
 
     return evidence._replace(title=plain(evidence.title), heading=plain(evidence.heading))
 
 
-def _agree_across(one: Evidence, other: Evidence) -> bool | None:
-    headings, other_headings = _strong_headings(one, other)
-    titles, other_titles = _title_forms(one), _title_forms(other)
-    names, other_names = headings | titles, other_headings | other_titles
-    flags, other_flags = _name_flags(one), _name_flags(other)
-    if not names or not other_names:
+def _agree_across(one: _Named, other: _Named) -> bool | None:
+    if not one.names or not other.names:
         return True
-    if names.isdisjoint(other_names):
-        if flags & other_flags & IS_USED:
+    both = one.flags & other.flags
+    is_headline = both & IS_HEADLINE > 0
+    if one.names.isdisjoint(other.names):
+        if both & IS_USED:
             return False
-        is_used = (flags | other_flags) & IS_USED
-        return True if flags & other_flags & IS_HEADLINE and not is_used else None
-    is_headline = flags & other_flags & IS_HEADLINE
-    if not titles or not other_titles:
+        return True if is_headline and not (one.flags | other.flags) & IS_USED else None
+    if not one.titles or not other.titles:
         return True
-    if _whole(one.title) == _whole(other.title):
+    if one.whole == other.whole:
         differ = _have_own_brands(one, other) and not is_headline
     else:
-        differ = flags & other_flags & (BRAND_IS_USED | WORD_IS_USED) > 0
+        differ = both & (BRAND_IS_USED | WORD_IS_USED) > 0
     if differ:  # each text names a firm, or a site that puts its name beside a shared headline
         return None if is_headline else False
-    contradict = NO_KEY not in (_beyond(one.title), _beyond(other.title)) and (
-        _beyond(one.title) != _beyond(other.title)
-    )
+    contradict = one.beyond != other.beyond and NO_KEY not in (one.beyond, other.beyond)
     return None if contradict and not is_headline else True
 
 
-def _titles_agree(page: Evidence, other_page: Evidence) -> bool | None:
+def _titles_agree(one: _Named, other: _Named) -> bool | None:
     """Return whether titles of pages with the same headings agree, as `names_agree` does."""
-    one, other = page.title, other_page.title
-    if not one or not other:
+    if not one.titles or not other.titles or one.beyond == other.beyond:
         return True
-    if one[:KEY_BYTES] == other[:KEY_BYTES] or _whole(one) == _whole(other):
+    if one.own == other.own or one.whole == other.whole:
         return True
-    beyond, other_beyond = _beyond(one), _beyond(other)
-    if beyond == other_beyond:
-        return True
-    if NO_KEY in (beyond, other_beyond):
-        flags = _flags(one) | _flags(other)
+    if NO_KEY in (one.beyond, other.beyond):
+        flags = one.title_flags | other.title_flags
         if flags & BEYOND_IS_USED:  # what only one title says is no name of the site
             return False
         # A title of heading and affix is that of a print version with the heading alone, unless the
         # name of the site is known.
-        short = one if beyond == NO_KEY else other
-        return True if flags & HAS_AFFIX and short[:KEY_BYTES] == _whole(short) else None
-    return None if _flags(page.heading) & _flags(other_page.heading) & IS_LONG else False
-
-
-def _whole(title: bytes) -> bytes:
-    """Return the key of the whole title."""
-    return title[KEY_BYTES : 2 * KEY_BYTES] if len(title) >= 3 * KEY_BYTES else title[:KEY_BYTES]
-
-
-def _beyond(title: bytes) -> bytes:
-    """Return the key of what a title says beyond the headings."""
-    return title[2 * KEY_BYTES : 3 * KEY_BYTES] or NO_KEY
-
-
-def _strong_headings(one: Evidence, other: Evidence) -> tuple[frozenset[bytes], frozenset[bytes]]:
-    """Return the headings of two pages; none of a page that alone has weak ones which differ."""
-    headings, other_headings = _headings(one), _headings(other)
-    is_weak, other_is_weak = _flags(one.heading) & IS_WEAK, _flags(other.heading) & IS_WEAK
-    if is_weak != other_is_weak and headings.isdisjoint(other_headings):
-        if is_weak:
-            return frozenset(), other_headings
-        return headings, frozenset()
-    return headings, other_headings
-
-
-def _headings(evidence: Evidence) -> frozenset[bytes]:
-    heading = evidence.heading
-    return frozenset(heading[at : at + KEY_BYTES] for at in range(0, len(heading) - 1, KEY_BYTES))
-
-
-def _title_forms(evidence: Evidence) -> frozenset[bytes]:
-    title = evidence.title
-    return frozenset((title[:KEY_BYTES], _whole(title))) if title else frozenset()
-
-
-def _flags(name: bytes) -> int:
-    rest = len(name) % KEY_BYTES
-    return name[-rest] if rest else 0
-
-
-def _name_flags(evidence: Evidence) -> int:
-    return _flags(evidence.heading) | _flags(evidence.title)
-
-
-def _brand(title: bytes) -> int:
-    """Return the byte that stands for the name of the site in a title; 0 if it has none."""
-    return title[-1] if len(title) % KEY_BYTES == 2 else 0  # noqa: PLR2004 - flags and brand
+        short = one if one.beyond == NO_KEY else other
+        return True if flags & HAS_AFFIX and short.own == short.whole else None
+    return None if one.heading_flags & other.heading_flags & IS_LONG else False

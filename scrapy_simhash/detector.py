@@ -232,14 +232,11 @@ class Detector:
         return pages
 
     def _why_skipped(self, tokens: Sequence[str], extraction: Extraction) -> str | None:
-        skipped = None
         if not any(tokens):  # for no text, the tokenizer simhash-package returns an empty token
-            skipped = "no_text"
-        elif extraction.is_notice:
-            skipped = "script_data"
-        elif len(tokens) < self.min_tokens:
-            skipped = "few_tokens"
-        return skipped
+            return "no_text"
+        if extraction.is_notice:
+            return "script_data"
+        return "few_tokens" if len(tokens) < self.min_tokens else None
 
     def _fingerprint(
         self, tokens: Sequence[str], extraction: Extraction, record: Mapping[str, str] | None

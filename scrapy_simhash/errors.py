@@ -22,9 +22,15 @@
 
 from __future__ import annotations
 
+import copyreg
+
 
 class SimhashError(Exception):
-    """The base class of the exceptions in this module."""
+    """The base class of the exceptions in this module. They can be pickled."""
+
+    def __reduce__(self) -> tuple[object, ...]:
+        # A subclass may make its message of several arguments.
+        return copyreg.__newobj__, (type(self), *self.args), vars(self)  # type: ignore[attr-defined]
 
 
 class SchemeError(SimhashError, ValueError):
@@ -47,9 +53,6 @@ class SettingsError(SimhashError, ValueError):
         self.value = value
         self.reason = reason
 
-    def __reduce__(self) -> tuple[type[SettingsError], tuple[str, object, str]]:
-        return type(self), (self.name, self.value, self.reason)
-
 
 class ExtractionError(SimhashError):
     """An extractor failed on a page. `extractor` is its name, `__cause__` its exception."""
@@ -58,9 +61,6 @@ class ExtractionError(SimhashError):
         super().__init__(f"extractor {extractor!r} failed: {detail}")
         self.extractor = extractor
         self.detail = detail
-
-    def __reduce__(self) -> tuple[type[ExtractionError], tuple[str, str]]:
-        return type(self), (self.extractor, self.detail)
 
 
 class EmptyText(SimhashError):
@@ -87,9 +87,6 @@ class StorageError(SimhashError):
         self.detail = detail
         self.advice = advice
 
-    def __reduce__(self) -> tuple[type[StorageError], tuple[str, ...]]:
-        return type(self), (self.location, self.detail, self.advice)
-
 
 class IndexLocked(StorageError):
     """The index is in use, by this process or another."""
@@ -108,9 +105,6 @@ class IndexMismatch(StorageError):
     def __init__(self, location: str, detail: str, advice: str = "", part: str = "") -> None:
         super().__init__(location, detail, advice)
         self.part = part
-
-    def __reduce__(self) -> tuple[type[IndexMismatch], tuple[str, ...]]:
-        return type(self), (self.location, self.detail, self.advice, self.part)
 
 
 class IndexCorrupt(StorageError):

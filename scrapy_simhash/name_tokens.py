@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Literal
 from scrapy_simhash.folding import normalize
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
 _Kind = Literal["word", "letter", "mark", "space", "nothing", "bracket", "joiner", "stop", "symbol"]
 # Signs of the law are no part of a name, and the minus sign is written as a hyphen, too.
@@ -26,12 +26,18 @@ _RAISED = re.compile("[⁰¹²³⁴-⁹]+")
 # In a regular expression, \\D is the opposite of \\d.
 _OPPOSITE = re.compile(r"\\(?=[A-Z](?![a-z]))")
 _INSIDE_NUMBER = frozenset(".,:/")
-# Tags after a black flag say whose flag it is.
-_TAGS = frozenset(map(chr, range(0xE0020, 0xE0080)))
-_QUOTES = frozenset("\"'`")
+# By character, by category, or by the first letter of the category.
+_KINDS: Mapping[str, _Kind] = {
+    # Tags after a black flag say whose flag it is.
+    **dict.fromkeys(["M", *map(chr, range(0xE0020, 0xE0080))], "mark"),
+    # What is invisible, or without a meaning for others, and quotes.
+    **dict.fromkeys(("C", "Pi", "Pf", '"', "'", "`"), "nothing"),
+    **dict.fromkeys(("Ps", "Pe"), "bracket"),
+    # They separate words, or are symbols, by what is beside them.
+    **dict.fromkeys(("Pd", "Pc", "/", "\\", "|", "~"), "joiner"),
+}
 _PAIRS = frozenset(("()", "[]", "{}"))
-# They separate words, or are symbols, by what is beside them.
-_JOINERS = frozenset("/\\|~_")
+_RUN = re.compile(r"(.)\1*", re.DOTALL)
 # Words in the Unicode names of punctuation that separates.
 _SEPARATES = re.compile(
     r"COMMA|STOP|COLON|DANDA|MIDDLE DOT|BULLET|ELLIPSIS|LEADER|INVERTED|PARAGRAPH|WORD"
@@ -108,7 +114,7 @@ def _tokens(text: str) -> tuple[str, ...]:
             tokens.append("".join(word))
             word.clear()
         if kind in ("joiner", "stop") and at >= run[1]:
-            run = at, _end_of_run(folded, at)
+            run = next(_RUN.finditer(folded, at)).span()
         if kind in ("letter", "symbol", "nothing") or (
             kind in ("bracket", "joiner", "stop") and _counts(folded, kinds, at, run)
         ):
@@ -143,14 +149,6 @@ def _is_prime(folded: str, at: int) -> bool:
     return after == "-" or after.isdigit() or (folded.count(quote) == 1 and not after.isalpha())
 
 
-def _end_of_run(folded: str, at: int) -> int:
-    """Return the place after the signs that are equal to the one at `at` and follow it."""
-    end = at + 1
-    while end < len(folded) and folded[end] == folded[at]:
-        end += 1
-    return end
-
-
 def _counts(folded: str, kinds: list[_Kind], at: int, run: tuple[int, int]) -> bool:
     """Return True if a bracket, a joiner or a stop is a symbol, not a separator.
 
@@ -183,22 +181,13 @@ def _beside(kind: _Kind) -> str:
 @lru_cache(maxsize=4096)
 def _kind(character: str) -> _Kind:
     category = unicodedata.category(character)
-    kind: _Kind = "symbol"
     if character.isalnum():
-        kind = "letter" if category == "Lo" else "word"
-    elif category[0] == "M" or character in _TAGS:
-        kind = "mark"
-    elif category[0] == "Z" or character.isspace():
-        kind = "space"
-    elif category[0] == "C" or category in ("Pi", "Pf") or character in _QUOTES:
-        kind = "nothing"  # invisible, without a meaning for others, or a quote
-    elif category in ("Ps", "Pe"):
-        kind = "bracket"
-    elif category in ("Pd", "Pc") or character in _JOINERS:
-        kind = "joiner"
-    elif category == "Po" and _SEPARATES.search(unicodedata.name(character, "")):
-        kind = "stop"
-    return kind
+        return "letter" if category == "Lo" else "word"
+    if character.isspace():
+        return "space"
+    if category == "Po" and _SEPARATES.search(unicodedata.name(character, "")):
+        return "stop"
+    return _KINDS.get(character) or _KINDS.get(category) or _KINDS.get(category[0], "symbol")
 
 
 def without_diacritics(name: str) -> str:

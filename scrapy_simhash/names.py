@@ -32,7 +32,7 @@ from scrapy_simhash.name_tokens import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
 
 KEY_BYTES = 10
@@ -105,22 +105,25 @@ def page_names(names: Names, text: str = "", text_tokens: int = 0) -> tuple[byte
     # "Harbour News Mobile" is the name of a site, and of a view.
     beyond = [one for one in own if one not in known and not is_view(one)] if headings else []
     rest = _without_lines(text, (names.title, *parts_of(names.title), *names.headings))
-    marks = HAS_DIACRITICS if _has_diacritics(rest, (names.title, *names.headings)) else 0
-    heading_flags = marks | _use(names.headings, rest) | (IS_WEAK if names.is_weak else 0)
-    title_flags = marks | _use([title], rest)
-    if beyond and all(_occurs(token, rest) for token in beyond):
-        title_flags |= BEYOND_IS_USED
+    has_marks = _has_diacritics(rest, (names.title, *names.headings))
+    heading_flags = {
+        **_use(names.headings, rest),
+        HAS_DIACRITICS: has_marks,
+        IS_WEAK: names.is_weak,
+        IS_LONG: text_tokens >= _MIN_LONG_TEXT_TOKENS,
+    }
     brands = [part for part in parts_of(names.title) if own != whole and is_of_site(part)]
     brands = brands or ([names.brand] if names.brand else [])
     said = [token for token in whole if token not in known and len(token) > _MIN_USED_CHARACTERS]
-    if any(_occurs(part, rest) for part in brands):
-        title_flags |= BRAND_IS_USED
-    if any(_occurs(token, rest) for token in said):
-        title_flags |= WORD_IS_USED
-    if text_tokens >= _MIN_LONG_TEXT_TOKENS:
-        heading_flags |= IS_LONG
-    if beyond and any(name_tokens(part) in headings.values() for part in parts_of(title)):
-        title_flags |= HAS_AFFIX
+    title_flags = {
+        **_use([title], rest),
+        HAS_DIACRITICS: has_marks,
+        BEYOND_IS_USED: beyond and all(_occurs(token, rest) for token in beyond),
+        BRAND_IS_USED: any(_occurs(part, rest) for part in brands),
+        WORD_IS_USED: any(_occurs(token, rest) for token in said),
+        HAS_AFFIX: beyond
+        and any(name_tokens(part) in headings.values() for part in parts_of(title)),
+    }
     title_keys = [_key(own)] if own == whole and not beyond else [*map(_key, (own, whole, beyond))]
     return (
         _stored(title_keys, title_flags, _brand_byte(brands)) if whole else b"",
@@ -137,9 +140,10 @@ def names_of_record(texts: Iterable[str]) -> tuple[str, str]:
     return title, heading
 
 
-def _stored(keys: Iterable[bytes], flags: int, brand: int = 0) -> bytes:
-    trailer = bytes((flags, brand)) if brand else bytes((flags,)) if flags else b""
-    return b"".join(keys) + trailer
+def _stored(keys: Iterable[bytes], flags: Mapping[int, object], brand: int = 0) -> bytes:
+    """Return keys with the flags that are true, and with the byte for the name of the site."""
+    trailer = bytes((sum(flag for flag, is_set in flags.items() if is_set), brand))
+    return b"".join(keys) + trailer.rstrip(b"\0")
 
 
 def _brand_byte(parts: Sequence[str]) -> int:
@@ -185,12 +189,12 @@ def _has_diacritics(text: str, names: Iterable[str]) -> bool:
     )
 
 
-def _use(names: Sequence[str], text: str) -> int:
+def _use(names: Sequence[str], text: str) -> dict[int, object]:
     """Return the flags that tell whether a text uses one of the names, and if one is long."""
-    longest = max((len(name_tokens(name)) for name in names), default=0)
-    return (IS_HEADLINE if longest >= _MIN_HEADLINE_TOKENS else 0) | (
-        IS_USED if any(_is_used(name, text) for name in names) else 0
-    )
+    return {
+        IS_HEADLINE: any(len(name_tokens(name)) >= _MIN_HEADLINE_TOKENS for name in names),
+        IS_USED: any(_is_used(name, text) for name in names),
+    }
 
 
 def _is_used(name: str, text: str) -> bool:

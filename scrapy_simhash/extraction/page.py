@@ -25,7 +25,7 @@ from scrapy_simhash.extraction.targets import embedded_documents, own_targets
 from scrapy_simhash.sites import registered_domain
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from lxml.html import HtmlElement
 
@@ -35,7 +35,6 @@ if TYPE_CHECKING:
 
 _CONTROL_CHARACTERS = bytes(range(9)) + bytes((0x0B, 0x0C)) + bytes(range(0x0E, 0x20))
 _TO_SPACES = bytes.maketrans(_CONTROL_CHARACTERS, b" " * len(_CONTROL_CHARACTERS))
-_OTHER_BYTES = bytes(set(range(256)).difference(_CONTROL_CHARACTERS))
 # Character references to control characters, noncharacters and the marks that `lines_of` writes
 # where blocks, links and chrome begin. The marks are in U+E000 to U+E00F.
 _REFERENCES = re.compile(
@@ -112,10 +111,9 @@ def prepared(html: str) -> bytes:
     :raises ValueError: the page has more than `MAX_TAGS` tags.
     """
     data = html.encode("utf-8", "replace")  # a broken page may have lone surrogates
-    # Hardly a page needs the slower steps.
-    if data.translate(None, _OTHER_BYTES):
-        data = data.replace(b"\0", b"").translate(_TO_SPACES)
-    data = _REFERENCES.sub(b" ", data)
+    data = data.replace(b"\0", b"").translate(_TO_SPACES)
+    if b"&#" in data:
+        data = _REFERENCES.sub(b" ", data)
     if b"\xef" in data:
         data = _NONCHARACTERS.sub(b" ", data)
     if b"\xee" in data:
@@ -311,17 +309,12 @@ class Page:
             if (above := one.getparent()) is None or above.tag != "svg"
         )
         title = next(filter(None, titles), "")
-        canonical = ""
-        stylesheets = []
-        for link in elements.tagged("link"):
-            relation = link.get("rel", "").lower().split()
-            if "canonical" in relation:
-                canonical = canonical or link.get("href", "").strip()
-            elif "stylesheet" in relation:
-                stylesheets.append(link.get("href", ""))
-        host = host_of(canonical) or _declared_host(elements)
+        links = elements.tagged("link")
+        canonical = next(_linked(links, "canonical"), "")
+        host = host_of(canonical) or next(_declared_hosts(elements), "")
         if not host:
-            domains = set(map(registered_domain, filter(None, map(host_of, stylesheets))))
+            stylesheets = filter(None, map(host_of, _linked(links, "stylesheet")))
+            domains = set(map(registered_domain, stylesheets))
             host = domains.pop() if len(domains) == 1 else ""
         names = page_names(elements, self.lines, facts, title, host)
         main = main_thing(facts, names)
@@ -362,11 +355,17 @@ def _prices(lines: Sequence[Line]) -> list[str]:
     return found[:_MAX_PRICES]
 
 
-def _declared_host(elements: Elements) -> str:
-    """Return the first host in a ``base``, or else in an ``og:url``, or ``""``."""
+def _linked(links: Iterable[HtmlElement], relation: str) -> Iterator[str]:
+    """Yield what the ``link`` elements with a relation lead to."""
+    of_relation = (link for link in links if relation in link.get("rel", "").lower().split())
+    return filter(None, (link.get("href", "").strip() for link in of_relation))
+
+
+def _declared_hosts(elements: Elements) -> Iterator[str]:
+    """Yield the hosts in each ``base`` and ``og:url``."""
     urls = (
         element.get("href" if element.tag == "base" else "content", "")
         for element in elements.tagged("base", "meta")
         if element.tag == "base" or element.get("property") == "og:url"
     )
-    return next(filter(None, map(host_of, urls)), "")
+    return filter(None, map(host_of, urls))
