@@ -14,12 +14,13 @@ Titles and openings are compared without parts of the URL, because error pages m
 from __future__ import annotations
 
 import re
-from collections import OrderedDict
 from dataclasses import dataclass, field, replace
 from itertools import takewhile
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
 from urllib.parse import unquote, urlsplit
+
+from scrapy.utils.datatypes import LocalCache
 
 from scrapy_simhash.confirmation import MIN_RESEMBLANCE_IN_DOUBT, Confirmation
 from scrapy_simhash.index.rules import Rules
@@ -48,8 +49,7 @@ _COMPARED_URL_CHARACTERS = 2083
 class _Answer:
     """The answer to a URL that cannot exist.
 
-    :param other_urls: hashes of the URLs of up to 50 pages with another title.
-    :param other_titles: hashes of the titles of these pages.
+    :param others: hash of the URL → hash of the title, for up to 50 pages with another title.
     :param common_bytes: length of the longest prefix that the answer's opening shares with the
         opening of any page with another title.
     :param is_folder: the answer is the page of a folder. Real pages in the folder may begin alike.
@@ -57,8 +57,7 @@ class _Answer:
 
     url: str
     page: PageFingerprint
-    other_urls: set[int] = field(default_factory=set)
-    other_titles: set[int] = field(default_factory=set)
+    others: dict[int, int] = field(default_factory=dict)
     common_bytes: int = 0
     is_folder: bool = False
 
@@ -77,7 +76,7 @@ class ErrorAnswers:
         self._targets: dict[str, str] = {}
         self._home: tuple[str, PageFingerprint] | None = None
         # Hash of title and opening → hashes of the paths that they were returned under.
-        self._texts: OrderedDict[int, set[int]] = OrderedDict()
+        self._texts: LocalCache[int, set[int]] = LocalCache(_REMEMBERED_TEXTS)
 
     def add(self, url: str, page: PageFingerprint) -> None:
         """Add the answer to a URL that cannot exist."""
@@ -114,14 +113,10 @@ class ErrorAnswers:
         if impossible is not None:
             is_target = _folder(requested) == _folder(url)
             return None if is_target and _is_above(requested, impossible) else impossible
-        for answer in self._answers:
-            if not self._compare(answer, url, page):
-                continue
-            if _is_above(requested, answer.url):
-                answer.is_folder = True
-            else:
-                impossible = answer.url
-        return impossible
+        matching = [answer for answer in self._answers if self._compare(answer, url, page)]
+        for answer in matching:
+            answer.is_folder |= _is_above(requested, answer.url)
+        return next((one.url for one in matching if not _is_above(requested, one.url)), None)
 
     def floods(self, url: str, page: PageFingerprint) -> bool:
         """Count a page; return True if its title and opening were seen under five paths or more."""
@@ -131,8 +126,6 @@ class ErrorAnswers:
             return False
         text = hash((_letters(page.title, forms), opening))
         paths = self._texts[text] = self._texts.pop(text, set())
-        if len(self._texts) > _REMEMBERED_TEXTS:
-            self._texts.popitem(last=False)
         paths.add(hash(urlsplit(url).path))
         return len(paths) >= _FLOOD_PATHS
 
@@ -145,15 +138,14 @@ class ErrorAnswers:
         title = _letters(page.title, forms)
         if _letters(answer.page.title, forms) != title:
             answer.common_bytes = max(answer.common_bytes, shared)
-            if len(answer.other_urls) < _MAX_COUNTED_PAGES:
-                answer.other_urls.add(hash(url))
-                answer.other_titles.add(hash(title))
+            if len(answer.others) < _MAX_COUNTED_PAGES:
+                answer.others[hash(url)] = hash(title)
             return False
         if self._is_copy(answer.page, page, expected, opening):
             return True
         return (
             # Pages have titles of their own: at least three titles, and one for every two pages.
-            len(answer.other_titles) >= max(_MIN_TITLES, len(answer.other_urls) / 2)
+            len({*answer.others.values()}) >= max(_MIN_TITLES, len(answer.others) / 2)
             and not answer.is_folder
             # If only parts of URLs differ in the titles, the headings may differ in them, too.
             and (_same_heading(answer.page, page) or answer.page.title != page.title)
@@ -222,15 +214,12 @@ def _forms(*urls: str) -> list[str]:
     for url in (url[:_COMPARED_URL_CHARACTERS] for url in urls):
         parts = urlsplit(url)
         path = parts.path + (f"?{parts.query}" if parts.query else "")
-        for form in (url, f"{parts.netloc}{path}", path, parts.path):
-            if len(form) > 1:
-                forms |= {form.casefold(), unquote(form).casefold()}
-        for segment in parts.path.split("/"):
-            name = unquote(segment).casefold()
-            stem = _stem(name)
-            names = (name, stem, re.sub(r"[-_+.]+", " ", stem))
-            forms.update(form for form in names if len(form) >= _MIN_REPEATED_CHARACTERS)
-    return sorted(forms, key=len, reverse=True)
+        whole = {form for form in (url, f"{parts.netloc}{path}", path, parts.path) if form[1:]}
+        names = {unquote(segment) for segment in parts.path.split("/")}
+        names |= {re.sub(r"[-_+.]+", " ", _stem(name)) for name in names} | {*map(_stem, names)}
+        forms |= whole | {unquote(form) for form in whole}
+        forms |= {name for name in names if len(name) >= _MIN_REPEATED_CHARACTERS}
+    return sorted({form.casefold() for form in forms}, key=len, reverse=True)
 
 
 def _letters(text: str, forms: list[str]) -> bytes:
