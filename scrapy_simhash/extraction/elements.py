@@ -33,7 +33,7 @@ _NAMED_TAGS = (
 _TAGS = (
     *_NAMED_TAGS,
     *("title", "base", "link", "meta", "script", "template", "header"),
-    *("iframe", "object", "embed", "video", "audio", "source", "img"),
+    *("main", "iframe", "object", "embed", "video", "audio", "source", "img"),
     *("h1", "h2", "h3", "h4", "h5", "h6", "caption"),
 )
 _SHADOW_MODES = ("open", "closed")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import dropwhile, islice, takewhile
 from typing import TYPE_CHECKING
 
 from scrapy_simhash.extraction.declared import declared
@@ -21,7 +22,7 @@ from scrapy_simhash.extraction.naming import (
 from scrapy_simhash.extraction.readability import element_class
 from scrapy_simhash.extraction.segments import MAX_SHORT_WORDS, content_lines, words_of
 from scrapy_simhash.extraction.selectors import Selectors, compiled_selector, compiled_values
-from scrapy_simhash.extraction.targets import embedded_documents, own_targets
+from scrapy_simhash.extraction.targets import embedded_documents, final_targets, own_targets
 from scrapy_simhash.sites import registered_domain
 
 if TYPE_CHECKING:
@@ -63,6 +64,8 @@ _SIGN = r"[$£¥฿\u20a0-\u20cf]"
 _AMOUNT_IN_DIGITS = r"\d(?:[\d.,'\u2019]|[ \u00a0\u202f](?=\d{3}(?!\d))){0,15}"
 _AMOUNT = re.compile(f"{_SIGN} ?{_AMOUNT_IN_DIGITS}|{_AMOUNT_IN_DIGITS} ?{_SIGN}")
 _MAX_PRICES = 3
+_MAX_LINES_BELOW = 10
+_MIN_TEXT_WORDS = 8
 
 
 @dataclass(frozen=True)
@@ -82,7 +85,7 @@ class Extraction:
     :param names: all of the page's names; None for a text whose only name is the title.
     :param identities: (kind, value) of the identities that the page declares for its main thing.
     :param states: what the page declares of its main thing that may change, such as its price; else
-        the first prices that it shows.
+        the first prices that it shows. Also notices below its heading, and its `final_targets`.
     :param distinct: selector → the values that it finds, for the selectors of `Selectors.distinct`.
     """
 
@@ -332,7 +335,11 @@ class Page:
                 *further_names(elements, self.lines, facts, names),
                 *embedded_documents(elements),
             ),
-            states=tuple(main.states or _prices(self.lines)),
+            states=(
+                *(main.states or _prices(self.lines)),
+                *_notices(self.lines),
+                *final_targets(self.lines),
+            ),
             distinct=self._distinct,
         )
 
@@ -353,6 +360,17 @@ def _prices(lines: Sequence[Line]) -> list[str]:
                 break
         before = line.targets
     return found[:_MAX_PRICES]
+
+
+def _notices(lines: Sequence[Line]) -> Iterator[str]:
+    """Yield short lines without digits below the heading that are no part of the content, such as
+    "Cancelled" in an aside or "Sold out" on the button of a form.
+    """
+    below = islice(dropwhile(lambda line: not line.heading, lines), 1, _MAX_LINES_BELOW)
+    for line in takewhile(lambda line: line.words < _MIN_TEXT_WORDS, below):
+        is_beside = (line.chrome or line.aside) and not line.is_links
+        if is_beside and not any(map(str.isdigit, line.text)):
+            yield line.text
 
 
 def _linked(links: Iterable[HtmlElement], relation: str) -> Iterator[str]:

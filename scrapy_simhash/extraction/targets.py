@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import re
 from functools import lru_cache
+from itertools import islice
 from mimetypes import guess_type
 from typing import TYPE_CHECKING
 from urllib.parse import unquote
@@ -20,7 +21,7 @@ from scrapy_simhash.extraction.elements import names_of
 from scrapy_simhash.extraction.segments import around_heading
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from scrapy_simhash.extraction.elements import Elements
     from scrapy_simhash.extraction.lines import Line
@@ -48,8 +49,8 @@ _WORDS_PER_ENTRY = 15
 # Elements that show another document, and the attributes that say which one.
 _EMBEDDING = ("iframe", "object", "embed", "video", "audio", "source")
 _SOURCES = ("data-src", "src", "data")
-# What is embedded there belongs to the site. A `picture` has several sources, chosen by the screen.
-_NOT_EMBEDDED_IN = frozenset("aside dialog footer header nav noscript picture template".split())
+# What is embedded there belongs to the site.
+_NOT_EMBEDDED_IN = "aside dialog footer header nav noscript template".split()
 _ADVERTISEMENT = re.compile(r"(?<![a-z])(?:ads?|advert[a-z]*|sponsor[a-z]*)(?![a-z])")
 _MAX_BOXES = 2  # elements around an embedded one whose names say that it is an advertisement
 # The most values of each kind.
@@ -63,6 +64,8 @@ _POINT = frozenset(("0", "1"))  # the size of a picture that only counts visits
 
 _ORIGIN = re.compile(r"(?:https?:)?//[^/?#]*")
 _OTHER_SCHEME = re.compile(r"[a-z][a-z0-9+.-]*:")
+_ADDRESSES = ("mailto:", "tel:")
+_AFTER_PATH = re.compile("[?;#]")
 _BETWEEN_PIECES = re.compile(r"[/?&;#]+")
 _ENDING = re.compile(r"\.[a-z]\w{0,4}$")
 # What a script is called with: quoted texts and numbers.
@@ -192,6 +195,25 @@ def pieces_of(target: str) -> tuple[str, ...]:
     )
 
 
+def final_targets(lines: Iterable[Line]) -> Iterator[str]:
+    """Yield the last segments of the targets of links outside chrome and asides that are part of
+    what the page says: links in a text, and those to files, addresses and telephone numbers.
+    """
+    for line in lines:
+        if line.targets and not (line.chrome or line.aside):
+            for segment, is_page in map(_last_segment, line.targets):
+                if not (is_page and line.is_links):
+                    yield segment
+
+
+@lru_cache(maxsize=8192)  # pages of a site share their navigation
+def _last_segment(target: str) -> tuple[str, bool]:
+    """Return the last segment of a target's path, and whether it may be a page."""
+    path = _AFTER_PATH.split(target, maxsplit=1)[0].rstrip("/")
+    kind = guess_type(path)[0] or "text/"
+    return path.rpartition("/")[2], kind.startswith("text/") and not path.startswith(_ADDRESSES)
+
+
 def embedded_documents(elements: Elements) -> list[tuple[str, str]]:
     """Return what tells apart the documents that a page embeds in its content: films, PDF files;
     and its first pictures (of the kind ``image``).
@@ -202,16 +224,17 @@ def embedded_documents(elements: Elements) -> list[tuple[str, str]]:
     """
     images = elements.tagged("img")[:_MAX_IMAGES]
     embedding = [*elements.tagged(*_EMBEDDING)[:_MAX_EMBEDDING], *images]
-    has_main = bool(embedding) and next(elements.root.iter("main"), None) is not None
+    has_main = bool(elements.tagged("main"))
     found: dict[str, dict[str, None]] = {kind: {} for kind in _MAX_EMBEDDED}
     for element in embedding:
-        above = [*element.iterancestors()]
-        around = {one.tag for one in above}
-        if element.tag == "img":
-            around.discard("picture")
-        boxes = " ".join(map(names_of, (element, *above[:_MAX_BOXES]))).lower()
-        is_content = _NOT_EMBEDDED_IN.isdisjoint(around) and (not has_main or "main" in around)
-        if not is_content or is_hidden(element.get("style", "")) or _ADVERTISEMENT.search(boxes):
+        if next(element.iterancestors(*_NOT_EMBEDDED_IN), None) is not None or (
+            has_main and next(element.iterancestors("main"), None) is None
+        ):
+            continue
+        above = list(islice(element.iterancestors(), _MAX_BOXES))
+        boxes = " ".join(map(names_of, (element, *above))).lower()
+        is_choice = element.tag == "source" and above[0].tag == "picture"
+        if is_choice or is_hidden(element.get("style", "")) or _ADVERTISEMENT.search(boxes):
             continue
         source = next(filter(None, (element.get(name, "") for name in _SOURCES)), "")
         path, _, query = source.partition("?")
@@ -221,7 +244,7 @@ def embedded_documents(elements: Elements) -> list[tuple[str, str]]:
         kind = "parameter" if parameters else "embedded"
         if element.tag == "img":
             kind = "image"
-            links = [one.get("href", "") for one in above[:_MAX_BOXES] if one.tag == "a"]
+            links = [one.get("href", "") for one in above if one.tag == "a"]
             is_link = not all(_is_of_type(link, "image/") for link in links)  # to something else
             if is_link or not _POINT.isdisjoint(map(element.get, ("width", "height"))):
                 continue

@@ -262,6 +262,14 @@ class TestIdentities:
                 ("1 299,00 €", "$12 000", "1'299.00 €"),
             ),
             ("<p><a href=/b>Oar</a></p><p>9 €</p><ul><li>8 €</ul><a href=/c>Sail 7 €</a>", ()),
+            # Notices below the heading may be in chrome.
+            ("<aside>Cancelled</aside><form><button>Sold out</button></form>", ("Cancelled", "Sold out")),
+            ("<aside>12 views</aside><p>Open</p>", ()),
+            (TEXT + "<aside>Cancelled</aside>", ()),
+            ("<p><a href=tel:+12>Call</a> <a href='mailto:a@b.example?x'>us</a>", ("tel:+12", "mailto:a@b.example")),
+            ("<p><a href=/files/b.pdf?s=1>Plan</a>", ("b.pdf",)),
+            ("<p>See also <a href=/c/d/?s=1#e>the plan</a>, and the map", ("d",)),
+            ("<p><a href=/c/d>The plan</a></p><main><nav><a href=e>Next boat</a></nav></main>", ()),
             # That of another product is of no account.
             (ld(PRODUCT, {**PRODUCT, "name": "Oar", "offers": {"price": 9}}), ()),
         ],
