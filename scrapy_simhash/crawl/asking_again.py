@@ -69,9 +69,7 @@ class AskingAgain:
         """
         self._dropped[page.key] = None
         request.meta[ASKED_AGAIN_META_KEY] = True  # for copies of the request
-        if request.errback is None:
-            return
-        if not by_engine:
+        if request.errback is not None and not by_engine:
             pair = request.callback, request.errback
             self._owed[pair] = self._owed.get(pair, 0) + 1
 

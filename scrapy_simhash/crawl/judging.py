@@ -231,7 +231,7 @@ class Judging:
         """Discard the pages that no callback got; in an idle crawl, no callback will get more."""
         for response in [one for one in self._early if is_idle or one() is None]:
             if (observation := self._early.pop(response).observation) is not None:
-                self._settle_in_index(observation, False)  # noqa: FBT003 - discard
+                self._discard(observation)
 
     def judge(self, key: str, page: PageFingerprint, response: Response) -> Verdict | None:
         """Record the verdict of an embedded index, or the one that `ask_early` kept; return it.
@@ -443,7 +443,10 @@ class Judging:
             if observation.provisional:
                 return  # `act_on` has discarded it
         if stands_in(verdict, page.reason) and not page.gave_items and not page.failed:
-            self._settle_in_index(observation, verdict.kind == "unchanged", page)
+            if verdict.kind == "unchanged":
+                self.settle(observation, True, page)  # noqa: FBT003 - confirm
+            else:
+                self._discard(observation, refused=page.asked_again)
             return
         if confirmed and not page.dropped:
             self.contents.handled(observation, gave_items=page.gave_items)
@@ -458,18 +461,11 @@ class Judging:
         """
         if self.index is None:
             return
-        if not confirmed:
-            self.stats.count("discarded")
-            self.mark_not_judged(observation.key)
-        self._settle_in_index(observation, confirmed, page)
-
-    def _settle_in_index(
-        self, observation: Observation, confirmed: bool, page: PageState | None = None
-    ) -> None:
         key, retries = observation.key, self.retries
         if not confirmed:
-            refused = page is not None and page.asked_again
-            self.calls.discard(observation, lambda _: retries.discarded(key, refused=refused))
+            self.stats.count("discarded")
+            self.mark_not_judged(key)
+            self._discard(observation, refused=page is not None and page.asked_again)
         elif page is None:
             self.calls.confirm(observation, lambda _: retries.confirmed(key, observation))
         else:
@@ -481,6 +477,11 @@ class Judging:
                 lambda _: retries.confirmed(key, observation, **told),
                 gave_items=page.gave_items,
             )
+
+    def _discard(self, observation: Observation, *, refused: bool = False) -> None:
+        """Discard a page, and then request its copies. For `refused` see `Retries.discarded`."""
+        key = observation.key
+        self.calls.discard(observation, lambda _: self.retries.discarded(key, refused=refused))
 
     def _keep_withheld(self, observation: Observation, page: PageState) -> None:
         """Keep a copy of whose output something was withheld, in case that its representative

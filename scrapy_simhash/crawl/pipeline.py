@@ -61,9 +61,14 @@ class SimhashPipeline(Component):
         # In drop mode, originals would be the only items without the tags, or all would have fields
         # that no pipeline of the user expects.
         if verdict is not None and (judging.policy.action == "tag" or self._settings.has_own_tags):
+            fields = verdict.to_dict()
             tag_item(
                 item,
-                self._tags(verdict),
+                {
+                    item_field: fields[field]
+                    for field, item_field in self._settings.item_tags.items()
+                    if fields[field] is not None or field not in TAGGED_WHERE_KNOWN
+                },
                 "SIMHASH_ITEM_TAGS",
                 self._pages.stats,
                 judging.errors,
@@ -116,15 +121,6 @@ class SimhashPipeline(Component):
             raise NearDuplicateItem(verdict)
         self._settlement.item_observed(state, observation)
         return verdict
-
-    def _tags(self, verdict: Verdict) -> dict[str, Any]:
-        """Return item field → value, for the tags of a verdict."""
-        fields = verdict.to_dict()
-        return {
-            item_field: fields[field]
-            for field, item_field in self._settings.item_tags.items()
-            if fields[field] is not None or field not in TAGGED_WHERE_KNOWN
-        }
 
 
 def _texts_in(value: Any) -> list[str]:

@@ -67,7 +67,7 @@ class CrawlStats:
         """Count a verdict. Return True if it is the first near-duplicate of the crawl."""
         self._add_ms("index", verdict.index_ms)
         self.count("checked")
-        self.count(_name(verdict.kind))
+        self.count(verdict.kind.replace("-", "_"))
         if verdict.similar_to is not None:
             self.count("similar")
         return verdict.kind == "near-duplicate" and self.counted("near_duplicate") == 1
@@ -77,9 +77,8 @@ class CrawlStats:
 
         :param reason: why it passes, although its content was seen.
         """
-        outcome, kind, original = outcome_of(verdict, action), _name(verdict.kind), None
-        if verdict.kind == "near-duplicate":
-            original = verdict.representative
+        outcome, kind = outcome_of(verdict, action), verdict.kind.replace("-", "_")
+        original = verdict.representative if verdict.kind == "near-duplicate" else None
         if original is not None and reason in (None, "flood"):
             self.copies[original] += 1
             if len(self.copies) > 2 * _KEPT_CLUSTERS:
@@ -182,8 +181,3 @@ class ErrorLog:
     def warn(self, message: str, *arguments: object) -> None:
         """Log a warning."""
         logger.warning(message, *arguments, extra={"spider": self.spider})
-
-
-def _name(kind: str) -> str:
-    """Return the name of a kind of verdict in stats."""
-    return kind.replace("-", "_")
