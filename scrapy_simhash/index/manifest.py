@@ -11,13 +11,13 @@ import json
 import os
 import re
 import unicodedata
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from importlib import metadata
 from typing import TYPE_CHECKING, Any
 
 from scrapy_simhash.confirmation import UNCONFIRMED, Confirmation
-from scrapy_simhash.documents.files import sync_file
+from scrapy_simhash.documents.files import replaced, sync_file
 from scrapy_simhash.errors import (
     IndexCorrupt,
     IndexForeign,
@@ -30,7 +30,7 @@ from scrapy_simhash.index.plan import TablePlan
 from scrapy_simhash.scheme import Scheme
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Mapping
     from pathlib import Path
 
 FORMAT_VERSION = 9
@@ -71,27 +71,21 @@ class Manifest:
 
         :raises FileExistsError: the file exists; another process may have just created it.
         """
-        with self._temporary_file(directory) as temporary:
-            os.link(temporary, directory / FILE_NAME)
+        draft = directory / f".{FILE_NAME}.{os.getpid()}"
+        try:
+            draft.write_text(self.to_json() + "\n", encoding="utf-8")
+            sync_file(draft)
+            os.link(draft, directory / FILE_NAME)
+        finally:
+            draft.unlink(missing_ok=True)
         sync_directory(directory)
 
     def replace(self, directory: Path) -> None:
         """Replace ``manifest.json`` atomically. :raises OSError: it cannot be written."""
         sync_directory(directory)  # The new database must be on disk before the manifest.
-        with self._temporary_file(directory) as temporary:
-            temporary.replace(directory / FILE_NAME)
-        sync_directory(directory)
-
-    @contextmanager
-    def _temporary_file(self, directory: Path) -> Iterator[Path]:
-        """Yield a temporary file with the manifest, synced to disk; delete it at the end."""
-        temporary = directory / f".{FILE_NAME}.{os.getpid()}"
-        try:
+        with replaced(directory / FILE_NAME) as temporary:
             temporary.write_text(self.to_json() + "\n", encoding="utf-8")
-            sync_file(temporary)
-            yield temporary
-        finally:
-            temporary.unlink(missing_ok=True)
+        sync_directory(directory)
 
     def to_json(self) -> str:
         """Return the manifest as text."""

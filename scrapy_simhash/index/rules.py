@@ -21,7 +21,6 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from scrapy_simhash.evidence import NO_EVIDENCE, same_request
@@ -100,11 +99,6 @@ class Rules:
     max_distance: int
     confirmation: Confirmation
 
-    @cached_property
-    def _without_names(self) -> Confirmation:
-        """The confirmation for two pages under one key."""
-        return replace(self.confirmation, same_name=False)
-
     def neighbours(self, evidence: Evidence, near: Sequence[tuple[int, Entry]]) -> list[Neighbour]:
         """Compare a page with entries, and return these sorted by distance, then by age.
 
@@ -120,7 +114,7 @@ class Rules:
 
     def same_text(self, one: Text, other: Text) -> bool:
         """Return True if two pages that one crawl saw under one key have the same text."""
-        return self._confirms(self._without_names, one, other)
+        return self._confirms(replace(self.confirmation, same_name=False), one, other)
 
     def is_copy(self, one: Text, other: Text) -> bool:
         """Return True if two pages of different keys are copies of each other."""

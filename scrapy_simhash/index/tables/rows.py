@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 NUMBER_BITS = 32
 NUMBER_MASK = (1 << NUMBER_BITS) - 1
+# The columns.
+FINGERPRINTS, IDS, MARKS = 0, 1, 2
 # The arrays have so many rows at first, and grow by half.
 _MIN_ROWS = 8192
 
@@ -62,10 +64,6 @@ class Rows:
         """Return a range of rows in memory, by position."""
         return self._waiting.part(start - self.in_files, stop - self.in_files)
 
-    def newest(self, start: int) -> Words:
-        """Return the fingerprints of the rows in memory from a position on."""
-        return self._waiting.fingerprints[start - self.in_files : self._count - self.in_files]
-
     def extend(self, count: int, fingerprints: Words, ids: Words | int, marks: Words | int) -> None:
         """Append rows."""
         start = self._count - self.in_files
@@ -94,18 +92,6 @@ class Rows:
             return self._stored.ids.item(position)
         return self._waiting.ids.item(position - in_files)
 
-    def fingerprints(self, positions: Positions) -> Words:
-        """Return the fingerprints of rows, of which those in files come first."""
-        return self._taken(0, positions)
-
-    def ids(self, positions: Positions) -> Words:
-        """Return the ids of rows; see `fingerprints`."""
-        return self._taken(1, positions)
-
-    def marks(self, positions: Positions) -> Words:
-        """Return the marks of rows; see `fingerprints`."""
-        return self._taken(2, positions)
-
     def forget(self, number: int) -> None:
         """Let `still_there` leave out the row with this number, if there is one."""
         at = bisect_left(range(self._count), number, key=lambda one: self.id(one) & NUMBER_MASK)
@@ -121,7 +107,8 @@ class Rows:
             return positions
         return positions[~self._gone.take(positions, mode="clip")]
 
-    def _taken(self, column: int, positions: Positions) -> Words:
+    def take(self, column: int, positions: Positions) -> Words:
+        """Return a column of rows, such as `MARKS`. Of the positions, those in files come first."""
         in_files = int(np.count_nonzero(positions < self.in_files))
         stored, waiting = self._stored[column], self._waiting[column]
         taken = np.empty((len(positions), *waiting.shape[1:]), np.uint64)

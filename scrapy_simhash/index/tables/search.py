@@ -24,7 +24,7 @@ from scrapy_simhash.index.tables.crowds import (
     nearest_copies,
     with_name,
 )
-from scrapy_simhash.index.tables.rows import NUMBER_MASK
+from scrapy_simhash.index.tables.rows import FINGERPRINTS, IDS, MARKS, NUMBER_MASK
 from scrapy_simhash.index.tables.runs import HASH_BITS
 
 if TYPE_CHECKING:
@@ -103,8 +103,8 @@ class Search:
         if buckets is not None:
             positions, owners = self._candidates(buckets, rows, marks)
         first, end = self._unsorted_from, len(self._rows)
-        newest = self._rows.newest(first)
-        differing = np.concatenate([self._rows.fingerprints(positions), *[newest] * count])
+        newest = self._rows.in_memory(first, end).fingerprints
+        differing = np.concatenate([self._rows.take(FINGERPRINTS, positions), *[newest] * count])
         if count == 1:
             # As one long row: numpy takes longer for many short ones.
             differing.ravel()[:] ^= np.frombuffer(rows.tobytes() * len(differing), np.uint64)
@@ -185,14 +185,16 @@ class Search:
             exact = counts[:, is_exact]
             parts = max(int(np.count_nonzero(exact)), 1)
             scanned = self._read(begins[:, is_exact], exact.clip(max=SCANNED // parts))
-            possible = scanned[may_be_copies(marks[owner], self._rows.marks(scanned))]
+            possible = scanned[may_be_copies(marks[owner], self._rows.take(MARKS, scanned))]
             found.append((self._rows.still_there(possible)[:COMPARED], owner))
             counts[:, is_exact] = exact.clip(max=SAMPLE // parts)
             key = key_of(marks[owner])
             for run in self._runs if key else ():
                 slot = key << HASH_BITS - KEY_BITS >> HASH_BITS - run.bits
                 bucket = run.buckets(len(run.starts) - 1, slot, slot + 1)[:SCANNED]
-                found.append((bucket[with_name(marks[owner], self._rows.marks(bucket))], owner))
+                found.append(
+                    (bucket[with_name(marks[owner], self._rows.take(MARKS, bucket))], owner)
+                )
         return [(positions, np.full(len(positions), owner)) for positions, owner in found]
 
     def _read_few(self, buckets: Buckets) -> Iterator[Positions]:
@@ -248,7 +250,7 @@ class Search:
         :param row: the fingerprint of the query, in words.
         :param positions: the rows within the distance.
         """
-        fingerprints = self._rows.fingerprints(positions)
+        fingerprints = self._rows.take(FINGERPRINTS, positions)
 
         def are_probed(indexes: NDArray[np.intp]) -> NDArray[np.bool_]:
             own = self._prefixes.hashes_in_all(fingerprints.take(indexes, axis=0))
@@ -260,10 +262,10 @@ class Search:
         if mark is None or len(positions) <= OTHERS:
             chosen = are_probed(np.arange(len(positions))).nonzero()[0]
         else:
-            marks = self._rows.marks(positions)
+            marks = self._rows.take(MARKS, positions)
             chosen = nearest_copies(mark, _distances(fingerprints ^ row), marks, are_probed)
         chosen.sort()
-        ids = self._rows.ids(positions[chosen])
+        ids = self._rows.take(IDS, positions[chosen])
         numbers: list[int] = (ids & np.uint64(NUMBER_MASK)).tolist()
         return numbers
 

@@ -17,7 +17,16 @@ from xxhash import xxh3_64_intdigest
 from scrapy_simhash.index.plan import slot_bits
 from scrapy_simhash.index.tables import format as files
 from scrapy_simhash.index.tables.prefixes import Prefixes
-from scrapy_simhash.index.tables.rows import NUMBER_BITS, NUMBER_MASK, Columns, Rows, names_of
+from scrapy_simhash.index.tables.rows import (
+    FINGERPRINTS,
+    IDS,
+    MARKS,
+    NUMBER_BITS,
+    NUMBER_MASK,
+    Columns,
+    Rows,
+    names_of,
+)
 from scrapy_simhash.index.tables.runs import Run, merge, sorted_run
 from scrapy_simhash.index.tables.search import Search
 
@@ -136,7 +145,7 @@ class Tables:
 
     def fingerprints(self, numbers: Sequence[int] | NDArray[np.intp]) -> Words:
         """Return the fingerprints of rows, in words, if numbers began with 0 and left none out."""
-        return self._rows.fingerprints(np.array(numbers, np.uint32))
+        return self._rows.take(FINGERPRINTS, np.array(numbers, np.uint32))
 
     def near(
         self,
@@ -246,9 +255,9 @@ class Tables:
     def _hashes_at(self, table: int, positions: NDArray[np.uint32]) -> Words:
         """Return the hashes of rows in a table; see `merge`."""
         if table < self._tables:
-            return self._prefixes.hashes_in(table, self._rows.fingerprints(positions))
-        ids = self._rows.ids(positions)
-        return ids if table == self._tables else names_of(self._rows.marks(positions), ids)
+            return self._prefixes.hashes_in(table, self._rows.take(FINGERPRINTS, positions))
+        ids = self._rows.take(IDS, positions)
+        return ids if table == self._tables else names_of(self._rows.take(MARKS, positions), ids)
 
     def _written(self) -> Iterator[int]:
         """Merge the frozen rows with the runs in files, but leave out a run with more than eight
