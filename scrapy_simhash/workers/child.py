@@ -51,7 +51,7 @@ def serve(file_descriptor: int) -> NoReturn:
     os.set_inheritable(file_descriptor, False)  # noqa: FBT003 - it takes no name
     try:
         _serve(socket.socket(fileno=file_descriptor))
-    except (EOFError, OSError):
+    except (struct.error, OSError):
         pass  # the parent closed the socket or died, perhaps in the middle of a message
     except BaseException:  # noqa: BLE001 - the outermost handler
         sys.excepthook(*sys.exc_info())
@@ -91,12 +91,8 @@ def _serve(parent: socket.socket) -> None:
 
 
 def _next_message(messages: BufferedReader) -> bytes:
-    """Read a message. :raises EOFError: the parent closed its socket."""
-    length = messages.read(LENGTH.size)
-    message = messages.read(*LENGTH.unpack(length)) if len(length) == LENGTH.size else b""
-    if not message:
-        raise EOFError
-    return message
+    """Read a message. :raises struct.error: the parent closed its socket."""
+    return messages.read(*LENGTH.unpack(messages.read(LENGTH.size)))
 
 
 def _send(parent: socket.socket, answer: bytes) -> None:

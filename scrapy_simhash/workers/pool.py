@@ -36,7 +36,7 @@ from scrapy_simhash.workers.child import (
 from scrapy_simhash.workers.need import Need, available_cores
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
 
 Content = TypeVar("Content")
@@ -87,22 +87,21 @@ class Work(Generic[Content, Result]):
 
     def result(self, answer: bytes) -> Result:
         """Return the result in an answer. :raises pickle.UnpicklingError: it has other classes."""
-        reader = _AnswerReader(BytesIO(answer))
-        reader.classes = {(one.__module__, one.__qualname__): one for one in self.result_classes}
-        result: Result = reader.load()
+        result: Result = _AnswerReader(answer, self.result_classes).load()
         return result
 
 
 class _AnswerReader(pickle.Unpickler):
     """Reads an answer, which a page that has taken over the worker may have forged."""
 
-    classes: dict[tuple[str, str], type]
+    def __init__(self, answer: bytes, classes: Iterable[type]) -> None:
+        super().__init__(BytesIO(answer))
+        self._classes = {(one.__module__, one.__qualname__): one for one in classes}
 
     def find_class(self, module: str, name: str) -> Any:
-        found = self.classes.get((module, name))
-        if found is None:
+        if (module, name) not in self._classes:
             raise pickle.UnpicklingError(f"an answer of a worker contains {module}.{name}")
-        return found
+        return self._classes[module, name]
 
 
 @dataclass(eq=False)
@@ -370,30 +369,25 @@ class WorkerPool(Generic[Content, Result]):
             answers = worker.receive()
         except EOFError:
             self._lose(worker, "worker_died")
-        else:
-            for answer in answers:
-                if worker in self._workers:
-                    self._accept(worker, answer[:1], answer[1:])
-
-    def _accept(self, worker: WorkerProcess[Content, Result], kind: bytes, content: bytes) -> None:
-        if kind == RESULT and not worker.is_ready:
+            return
+        for kind, content in ((answer[:1], answer[1:]) for answer in answers):
+            error = content.decode("utf-8", "surrogatepass") if kind == ERROR else ""
+            if kind not in (RESULT, ERROR) or (worker.is_ready and not worker.jobs):
+                # Without a job, nobody asked for an answer, so none can be trusted.
+                self._lose(worker, "memory" if kind == MEMORY else "worker_died")
+                return
+            if not worker.is_ready and error:
+                self._lose(worker, error)
+                return
+            if worker.is_ready:
+                future = worker.answered(self._now_s)
+                try:
+                    if error:
+                        raise WorkerError(error)
+                    future.set_result(self._work.result(content))
+                except BaseException as raised:  # noqa: BLE001 - the future raises it
+                    future.set_exception(raised)
             worker.is_ready = True
-        elif kind == ERROR and not worker.is_ready:
-            self._lose(worker, content.decode("utf-8", "surrogatepass"))
-        elif kind in (RESULT, ERROR) and worker.jobs:
-            self._finish(worker.answered(self._now_s), kind, content)
-        elif kind == MEMORY:
-            self._lose(worker, "memory")
-        else:  # no job asked for this answer, so none can be trusted
-            self._lose(worker, "worker_died")
-
-    def _finish(self, future: Future[Result], kind: bytes, content: bytes) -> None:
-        try:
-            if kind == ERROR:
-                raise WorkerError(content.decode("utf-8", "surrogatepass"))
-            future.set_result(self._work.result(content))
-        except BaseException as error:  # noqa: BLE001 - the future raises it
-            future.set_exception(error)
 
     def _lose(self, worker: WorkerProcess[Content, Result], reason: str) -> None:
         """End a worker. End its first job, or the attempt to start it; its other job waits again.
