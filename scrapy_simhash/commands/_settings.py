@@ -10,7 +10,6 @@ import re
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from scrapy_simhash.dedupe.options import DEFAULT_TAGS
 from scrapy_simhash.errors import SettingsError, SimhashError
 from scrapy_simhash.setting import BOOLEAN
 
@@ -196,22 +195,3 @@ def page_scope(settings: Settings | None) -> Callable[[str], Callable[[str], boo
 
     scope: Scope = settings_reader(settings)("SIMHASH_SCOPE")
     return Identity(lambda _request: b"", scope).scope_filter
-
-
-def dedupe_settings(settings: Settings | None) -> dict[str, Any]:
-    """Return the parameters of `DedupeOptions` that the settings determine, by name.
-
-    :raises SettingsError: a setting has a value that is not allowed.
-    """
-    read = settings_reader(settings)
-    scope = read("SIMHASH_SCOPE")
-    return {
-        "action": read("SIMHASH_ACTION"),
-        "tags": dict(read("SIMHASH_ITEM_TAGS", unset=DEFAULT_TAGS)),
-        "incremental": read("SIMHASH_INCREMENTAL"),
-        "scope_name": scope,
-        "scope": None if scope == "all" else page_scope(settings),
-        "max_bytes": read("SIMHASH_MAX_BYTES"),
-        "expected_records": read("SIMHASH_EXPECTED_PAGES"),
-        "timeout_ms": read("SIMHASH_TIMEOUT_MS"),
-    }

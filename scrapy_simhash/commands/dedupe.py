@@ -18,12 +18,13 @@ from scrapy_simhash.commands._pages import encoding
 from scrapy_simhash.commands._settings import (
     COPY_OPTIONS,
     FINGERPRINT_OPTIONS,
-    dedupe_settings,
+    page_scope,
     scheme_settings,
     settings_reader,
 )
 from scrapy_simhash.dedupe.fields import HTML_FIELDS, TEXT_FIELDS
 from scrapy_simhash.dedupe.options import (
+    DEFAULT_TAGS,
     STANDARD_OUTPUT,
     DedupeOptions,
     DedupePaths,
@@ -171,7 +172,14 @@ def _run(options: argparse.Namespace) -> int:
     if not text_fields and options.html_field is None:
         text_fields = tuple(read("SIMHASH_ITEM_FIELDS"))
     dedupe_options = DedupeOptions(
-        **dedupe_settings(options.settings),
+        action=read("SIMHASH_ACTION"),
+        tags=dict(read("SIMHASH_ITEM_TAGS", unset=DEFAULT_TAGS)),
+        incremental=read("SIMHASH_INCREMENTAL"),
+        scope=page_scope(options.settings),
+        scope_name=read("SIMHASH_SCOPE"),
+        max_bytes=read("SIMHASH_MAX_BYTES"),
+        expected_records=read("SIMHASH_EXPECTED_PAGES"),
+        timeout_ms=read("SIMHASH_TIMEOUT_MS"),
         scheme=chosen.scheme,
         max_distance=chosen.max_distance,
         confirmation=chosen.confirmation,

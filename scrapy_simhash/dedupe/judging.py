@@ -88,7 +88,11 @@ class Judge:
         verdict = known_verdict or self._verdict(record)
         is_seen = known_verdict is not None or self._is_seen(verdict)
         is_dropped = self._options.action == "drop" and is_seen
-        values = plain_verdict(verdict, dropped=is_dropped)
+        values = {"key": record.key, **verdict.to_dict()}
+        del values["canonical"]  # `dedupe` does not read rel=canonical
+        # Equal for a record and its near-duplicates.
+        cluster = None if verdict.kind == "skipped" else verdict.representative or record.key
+        values |= {"cluster": cluster, "dropped": is_dropped}
         if self._known is not None:
             values["known"] = known_verdict is not None
         self._lines.append(json.dumps(values).encode("ascii") + b"\n")
@@ -107,7 +111,7 @@ class Judge:
         if fingerprint is None:
             bits = self._options.scheme.bits
             return Verdict(kind="skipped", key=key, bits=bits, reason=skipped)
-        in_scope = self._options.in_scope(key)
+        in_scope = self._options.scope(key)
         return self._detector.verdict(
             self._index.observe(key, fingerprint, evidence, in_scope=in_scope), 0
         )
@@ -119,7 +123,7 @@ class Judge:
         key, fingerprint, evidence, _ = record
         if self._known is None or fingerprint is None:
             return None
-        page = PageToObserve(key, fingerprint, evidence, self._options.in_scope(key))
+        page = PageToObserve(key, fingerprint, evidence, self._options.scope(key))
         verdict = self._detector.verdict(self._known.foresee(page), 0)
         is_known = verdict.kind in ("near-duplicate", "unchanged")
         return replace(verdict, observation=None) if is_known else None
@@ -173,22 +177,11 @@ class Judge:
                 key,
                 fingerprint,
                 decode_evidence(bytes.fromhex(next(evidence))),
-                in_scope=self._options.in_scope(key),
+                in_scope=self._options.scope(key),
             )
             if observation.similar_to is not None:
                 self._index.acted(observation, "passed")
             self._index.confirm(observation)
-
-
-def plain_verdict(verdict: Verdict, *, dropped: bool) -> dict[str, Any]:
-    """Return the line of a record in ``--verdicts``, as values for JSON, without ``known``.
-
-    ``cluster`` is the key of the representative: equal for a record and its near-duplicates.
-    """
-    values = verdict.to_dict()
-    del values["canonical"]  # `dedupe` does not read rel=canonical
-    cluster = None if verdict.kind == "skipped" else verdict.representative or verdict.key
-    return {"key": verdict.key, **values, "cluster": cluster, "dropped": dropped}
 
 
 @dataclass
@@ -224,16 +217,13 @@ class DedupeSummary:
 
     def count(self, verdict: Mapping[str, Any]) -> None:
         """Count a record."""
+        kind, is_dropped = verdict["kind"], verdict["dropped"]
         self.records += 1
-        self.kinds[verdict["kind"]] += 1
-        if verdict["kind"] == "skipped":
+        self.kinds[kind] += 1
+        if kind == "skipped":
             self.skipped[verdict["reason"]] += 1
-        if verdict["dropped"]:
-            self.dropped += 1
-        else:
-            self.kept += 1
-            if verdict["kind"] == "near-duplicate":  # kept only if the action is ``tag``
-                self.tagged += 1
-        if verdict["similar_to"] is not None:
-            self.similar += 1
+        self.dropped += is_dropped
+        self.kept += not is_dropped
+        self.tagged += kind == "near-duplicate" and not is_dropped  # the action is ``tag``
+        self.similar += verdict["similar_to"] is not None
         self.known += verdict.get("known", False)

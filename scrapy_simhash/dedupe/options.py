@@ -4,7 +4,6 @@ overwrites nothing by accident.
 
 from __future__ import annotations
 
-import os
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -69,7 +68,7 @@ class DedupeOptions:
     :param tags: for the action ``tag``: field of a verdict → field of a record.
     :param incremental: records that the index held before this run count as seen.
     :param scope: takes the key of a record, and returns a function that is True for the keys that
-        the representative may have. None, for `scope` or for its result, allows all keys.
+        the representative may have; None allows all keys.
     :param scope_name: name of `scope`. An interrupted run goes on only with the same name.
     :param min_tokens: records with fewer tokens are not judged, but kept.
     :param max_bytes: longer records are not judged, but kept.
@@ -90,7 +89,7 @@ class DedupeOptions:
     action: PolicyAction = "drop"
     tags: Mapping[str, str] = field(default_factory=lambda: dict(DEFAULT_TAGS))
     incremental: bool = False
-    scope: Callable[[str], Callable[[str], bool] | None] | None = None
+    scope: Callable[[str], Callable[[str], bool] | None] = lambda _key: None
     scope_name: str = "all"
     min_tokens: int = DEFAULT_MIN_TOKENS
     max_bytes: int = DEFAULT_MAX_BYTES
@@ -99,10 +98,6 @@ class DedupeOptions:
     expected_records: int = DEFAULT_EXPECTED_PAGES
     workers: int = 1
     timeout_ms: int = DEFAULT_TIMEOUT_MS
-
-    def in_scope(self, key: str) -> Callable[[str], bool] | None:
-        """Return a filter of the keys that a record's representative may have; None for all."""
-        return None if self.scope is None else self.scope(key)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the options that an interrupted run needs unchanged to go on, as JSON values."""
@@ -148,11 +143,6 @@ class DedupePaths:
         """Return the path of the output; None for standard output, or without an output."""
         return None if self.output == STANDARD_OUTPUT else self.output
 
-    @property
-    def is_compressed(self) -> bool:
-        """Return True if the name of the output ends in ``.gz``. HTML and Parquet ignore this."""
-        return self.output is not None and self.output.name.endswith(".gz")
-
 
 def check_paths(paths: DedupePaths) -> None:
     """Check that no path to write is, contains or lies in a path to read or another one to write.
@@ -170,26 +160,21 @@ def check_paths(paths: DedupePaths) -> None:
         if path is None:
             continue
         for other_role, other in others:
-            one, two = real_path(path), real_path(other)
+            one, two = path.resolve(), other.resolve()
             if one == two or one in two.parents or two in one.parents:
                 raise SimhashError(
                     f"{path}, the {role}, and {other}, {other_role}, are the same or lie in each "
                     "other: name another path"
                 )
         others.append((f"the {role}", path))
-    for file in (paths.output_file, paths.verdicts):
-        if file is not None:
-            _check_writable(file)
-
-
-def _check_writable(file: Path) -> None:
-    if file.exists() and not (file.is_file() or file.is_dir()):
-        raise SimhashError(
-            f"{file} is a device or a pipe: write to a file (-o - writes to standard output)"
-        )
-    for folder in (file.parent, real_path(file).parent):  # they differ if the file is a symlink
-        if not folder.is_dir():
-            raise SimhashError(f"{file} cannot be written: there is no folder {folder}")
+    for file in filter(None, (paths.output_file, paths.verdicts)):
+        if file.exists() and not (file.is_file() or file.is_dir()):
+            raise SimhashError(
+                f"{file} is a device or a pipe: write to a file (-o - writes to standard output)"
+            )
+        for folder in (file.parent, file.resolve().parent):  # they differ if it is a symlink
+            if not folder.is_dir():
+                raise SimhashError(f"{file} cannot be written: there is no folder {folder}")
 
 
 def check_free(path: Path, *, overwrite: bool, as_folder: bool) -> None:
@@ -206,8 +191,3 @@ def check_free(path: Path, *, overwrite: bool, as_folder: bool) -> None:
         raise SimhashError(f"{path} is a {what} that exists already: name another path")
     if path.exists() and not overwrite:
         raise SimhashError(f"{path} exists already: --overwrite replaces it")
-
-
-def real_path(path: Path) -> Path:
-    """Return an absolute path with all symlinks followed. The path need not exist."""
-    return Path(os.path.realpath(path))

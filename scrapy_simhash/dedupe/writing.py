@@ -62,13 +62,14 @@ def write_output(
     elif inputs.format == "html":
         _write_folder(inputs, verdicts, output)
     else:
-        pieces = _pieces(inputs, verdicts, tags, compressed=paths.is_compressed)
+        is_compressed = paths.output.name.endswith(".gz")
+        pieces = _pieces(inputs, verdicts, tags, compressed=is_compressed)
         if is_standard_output:
             sys.stdout.buffer.writelines(pieces)
             sys.stdout.flush()
         else:
             with output.open("wb", buffering=1 << 20) as file:
-                if paths.is_compressed and inputs.format != "warc":
+                if is_compressed and inputs.format != "warc":
                     with gzip.GzipFile("", "wb", _GZIP_LEVEL, file, mtime=0) as compressed:
                         compressed.writelines(pieces)
                 else:

@@ -42,7 +42,7 @@ def decoded_file(content: bytes) -> str:
 
     :raises Unreadable: the file is binary, or its encoding cannot be guessed.
     """
-    if byte_order_encoding(content) is None and b"\0" in content[:_FIRST_BLOCK_BYTES]:
+    if read_bom(content)[0] is None and b"\0" in content[:_FIRST_BLOCK_BYTES]:
         raise Unreadable(_BINARY_FILE)
     encoding, text = _encoding_and_text(content)
     if encoding == _UNKNOWN:
@@ -52,14 +52,6 @@ def decoded_file(content: bytes) -> str:
     if len(_CONTROLS.findall(start)) > _MAX_CONTROL_SHARE * len(start):
         raise Unreadable(_BINARY_FILE)
     return text
-
-
-def byte_order_encoding(content: bytes) -> str | None:
-    """Return the encoding of a byte order mark, or None. Decoding with it removes the mark."""
-    encoding, _ = read_bom(content)
-    if encoding is None:
-        return None
-    return "utf-8-sig" if encoding == "utf-8" else encoding.removesuffix("-le").removesuffix("-be")
 
 
 def without_surrogates(text: str) -> str:

@@ -34,6 +34,7 @@ def files_in(paths: Iterable[Path], *, exclude: Path | None = None) -> Iterator[
     these are left out: hidden files and subfolders, special files, symlinks to folders and to files
     outside of the folder, and the folder `exclude`.
     """
+    excluded = exclude and exclude.resolve()
     for path in paths:
         if not path.is_dir():
             yield path
@@ -44,7 +45,7 @@ def files_in(paths: Iterable[Path], *, exclude: Path | None = None) -> Iterator[
             folders[:] = sorted(
                 name
                 for name in folders
-                if not name.startswith(".") and not (exclude and _is_same(inside / name, exclude))
+                if not name.startswith(".") and (inside / name).resolve() != excluded
             )
             for name in sorted(names):
                 file = inside / name
@@ -52,13 +53,6 @@ def files_in(paths: Iterable[Path], *, exclude: Path | None = None) -> Iterator[
                     continue
                 if not file.is_symlink() or top in file.resolve().parents:
                     yield file
-
-
-def _is_same(one: Path, other: Path) -> bool:
-    try:
-        return one.samefile(other)
-    except OSError:
-        return False
 
 
 def path_name(path: Path) -> str:

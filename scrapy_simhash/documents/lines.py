@@ -83,17 +83,6 @@ def record_part(data: bytes, max_bytes: int, reason: str | None = None) -> Part:
     return Part(data, reason="too_large" if len(data) > max_bytes else reason)
 
 
-def decoded_record(content: bytes, encoding: str) -> str:
-    """Return the text of a record, without a byte order mark.
-
-    :raises Unreadable: the content is not in that encoding.
-    """
-    try:
-        return content.decode(encoding).removeprefix("\ufeff")
-    except UnicodeError:
-        raise Unreadable("not_its_encoding") from None
-
-
 # What may stand between objects: the brackets of arrays, and the separators of JSON text sequences.
 _BETWEEN = re.compile(r"[\s,\[\]\x1e\ufeff]*")
 
@@ -180,7 +169,9 @@ def parse_json(content: bytes, encoding: str) -> dict[str, Any]:
     :raises Unreadable: the content is no JSON object, or not in that encoding.
     """
     try:
-        record = json.loads(decoded_record(content, encoding).strip("\x1e, \t\r\n"))
+        record = json.loads(content.decode(encoding).strip("\ufeff\x1e, \t\r\n"))
+    except UnicodeError:
+        raise Unreadable("not_its_encoding") from None
     except (ValueError, RecursionError):
         raise Unreadable("not_json") from None
     if not isinstance(record, dict):

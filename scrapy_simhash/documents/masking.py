@@ -40,9 +40,8 @@ def masked(text: str) -> str:
     """Return a URL, or a text with URLs, with ``…`` in place of each value that is a secret by the
     name of its parameter, and of user names and passwords.
     """
-    text = _USER.sub(MASK, text)
-    text = _PARAMETER.sub(_masked_parameter, text)
-    return _SEGMENT.sub(lambda found: _masked_value(found[1], f"{found[1]}/", found[2]), text)
+    text = _PARAMETER.sub(_masked_parameter, _USER.sub(MASK, text))
+    return _SEGMENT.sub(lambda found: f"{found[1]}/{_masked_value(*found.groups())}", text)
 
 
 def loggable(text: str) -> str:
@@ -51,18 +50,16 @@ def loggable(text: str) -> str:
 
 
 def _masked_parameter(found: re.Match[str]) -> str:
-    before = found["before"] + found["name"] + found["equals"]
     value = found["value"]
     if "%3d" in value.lower():  # a URL with parameters of its own
         value = _PARAMETER.sub(_masked_parameter, value)
-    return _masked_value(found["name"], before, value)
+    return found["before"] + found["name"] + found["equals"] + _masked_value(found["name"], value)
 
 
-def _masked_value(name: str, before: str, value: str) -> str:
-    return before + (MASK if _is_secret(unquote(name)) else value)
-
-
-def _is_secret(name: str) -> bool:
+def _masked_value(name: str, value: str) -> str:
+    """Return the value of a parameter, or a mask if its name says that it is a secret."""
+    name = unquote(name)
     letters = re.sub(r"[^a-z]", "", name.lower())
     words = {word.lower() for word in _WORDS.findall(name)}
-    return any(part in letters for part in _SECRET_PARTS) or not words.isdisjoint(_SECRET_WORDS)
+    is_secret = any(part in letters for part in _SECRET_PARTS) or words & _SECRET_WORDS
+    return MASK if is_secret else value

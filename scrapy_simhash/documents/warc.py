@@ -6,8 +6,8 @@ from __future__ import annotations
 
 import io
 import zlib
+from contextlib import suppress
 from importlib import import_module
-from importlib.util import find_spec
 from itertools import chain
 from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
 
@@ -168,15 +168,11 @@ def _unzstd(body: bytes, size: int) -> bytes:
 
 
 def _first_of(modules: Iterable[str]) -> Any:
-    """Return the first module that is installed. :raises StopIteration: none is."""
-    return import_module(next(name for name in modules if _is_installed(name)))
-
-
-def _is_installed(name: str) -> bool:
-    try:
-        return find_spec(name) is not None
-    except ModuleNotFoundError:  # its parent package
-        return False
+    """Return the first module that is installed. :raises LookupError: none is."""
+    for name in modules:
+        with suppress(ImportError):
+            return import_module(name)
+    raise LookupError(modules)
 
 
 _DECODERS: dict[str, Callable[[bytes, int], bytes]] = {
@@ -193,7 +189,8 @@ _DECODERS: dict[str, Callable[[bytes, int], bytes]] = {
 
 def _records(stream: BinaryIO) -> Iterator[tuple[int, int, Any]]:
     """Yield (offset, length, record) of complete records; raise DamagedFile at any other."""
-    records = _iterator(stream)
+    archive = import_extra("warcio.archiveiterator")
+    records = archive.WARCIterator(stream, no_record_parse=True)
     while True:
         try:
             record = next(records, None)
@@ -208,10 +205,6 @@ def _records(stream: BinaryIO) -> Iterator[tuple[int, int, Any]]:
         if getattr(record.raw_stream, "limit", 1) or records.err_count:
             raise DamagedFile(_TORN)
         yield records.get_record_offset(), records.get_record_length(), record
-
-
-def _iterator(stream: BinaryIO) -> Any:
-    return import_extra("warcio.archiveiterator").WARCIterator(stream, no_record_parse=True)
 
 
 def _pieces(stream: BinaryIO, count: int) -> Iterator[bytes]:

@@ -44,25 +44,18 @@ class Need:
         self._next_s = now_s + _INTERVAL_S
         if waits:
             self._last_waited_s = now_s
-        if waits and ready:
-            self._waiting(now_s)
-            return
-        self._began = None
+        if not (waits and ready):
+            self._began = None
+        elif self._began is None:
+            self._began = now_s, idle_core_s()
+        elif now_s - self._began[0] >= _WAITING_S and self.workers < self._most:
+            began_s, idle_before_s = self._began
+            self._began = None
+            if (idle_core_s() - idle_before_s) / (now_s - began_s) >= _MIN_IDLE_CORES:
+                self._change(1, "pages wait, and a core is idle")
         if self.workers > 1 and now_s - self._last_waited_s >= _UNNEEDED_S:
             self._last_waited_s = now_s
             self._change(-1, "no page has waited for 30 s")
-
-    def _waiting(self, now_s: float) -> None:
-        if self._began is None:
-            self._began = now_s, idle_core_s()
-            return
-        waiting_s = now_s - self._began[0]
-        if waiting_s < _WAITING_S or self.workers == self._most:
-            return
-        idle_cores = (idle_core_s() - self._began[1]) / waiting_s
-        self._began = None
-        if idle_cores >= _MIN_IDLE_CORES:
-            self._change(1, "pages wait, and a core is idle")
 
     def _change(self, by: int, reason: str) -> None:
         self.workers += by
