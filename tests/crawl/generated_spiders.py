@@ -111,6 +111,15 @@ class GeneratedSpider(Spider):
         self.delays_ms = self.random.choice((0, 0, 3, 15))
         self.asked: dict[str, int] = {}
 
+    @classmethod
+    def from_crawler(cls, crawler: Crawler, *args: Any, **kwargs: Any) -> Any:
+        spider = super().from_crawler(crawler, *args, **kwargs)
+        spider.prepare(crawler)
+        return spider
+
+    def prepare(self, crawler: Crawler) -> None:
+        """Connect the spider with its crawl."""
+
     async def start(self) -> AsyncIterator[Any]:
         yield Request(f"{HOST}/")
 
@@ -302,18 +311,10 @@ class Gathered(GeneratedSpider):
             yield item
 
 
-class Remembered(GeneratedSpider):
+class Remembered(Carried):
     """The spider keeps half-filled items until a last page arrives, which is the same for all."""
 
     ways = ("plain", "constant", "nested", "record", "price")
-
-    def answer(self, path: str, request: Request, count: int) -> Any:
-        if path.startswith("/reviews/"):
-            return page("Reviews", prose("no reviews"))
-        if path.startswith("/d/"):
-            number = number_in(path)
-            return self.document(number, links([f"/reviews/{number}"], "r"))
-        return super().answer(path, request, count)
 
     def parse_document(self, response: Response) -> Any:
         number = number_in(response.url[len(HOST) :])
@@ -371,11 +372,26 @@ class Sessions(GeneratedSpider):
             yield follow(headers={"X-Country": response.request.cookies["country"]})
 
 
-class _BaseWalled(GeneratedSpider):
+class _BaseIdle(GeneratedSpider):
+    """Requests what waits when the spider is idle."""
+
+    def prepare(self, crawler: Crawler) -> None:
+        crawler.signals.connect(self.idle, signals.spider_idle)
+        self.waiting: list[Any] = []
+
+    def idle(self) -> None:
+        if self.waiting:
+            waiting, self.waiting = self.waiting, []
+            for request in waiting:
+                if isinstance(request, Request):  # else a task that requests it
+                    self.crawler.engine.crawl(request)
+            raise DontCloseSpider
+
+
+class _BaseWalled(_BaseIdle):
     """A wall stands before the documents until something is done about it."""
 
     wall = ""
-    retries = 4
 
     def answer(self, path: str, request: Request, count: int) -> Any:
         if path == "/open":
@@ -402,22 +418,15 @@ class Login(_BaseWalled):
         '<form action="/open" method="post"><input name="u"><input type="password" name="p"></form>',
     )
 
-    @classmethod
-    def from_crawler(cls, crawler: Crawler, *args: Any, **kwargs: Any) -> Any:
-        spider = super().from_crawler(crawler, *args, **kwargs)
-        crawler.signals.connect(spider.idle, signals.spider_idle)
-        spider.failed = []
-        return spider
-
     def idle(self) -> None:
-        if self.failed and self.retries:
-            self.retries -= 1
-            self.crawler.engine.crawl(Request(f"{HOST}/open", self.again, dont_filter=True))
+        if self.waiting:
+            urls, self.waiting = self.waiting, []
+            again = {"callback": self.again, "cb_kwargs": {"urls": urls}}
+            self.crawler.engine.crawl(Request(f"{HOST}/open", dont_filter=True, **again))
             raise DontCloseSpider
 
-    def again(self, response: Response, urls: Any = None) -> Any:
-        failed, self.failed = urls or self.failed, []
-        for url in failed:
+    def again(self, response: Response, urls: list[str]) -> Any:
+        for url in urls:
             yield Request(url, self.parse_document, dont_filter=True)
 
     def parse(self, response: Response) -> Any:
@@ -428,7 +437,7 @@ class Login(_BaseWalled):
         if not self.is_wall(response):
             yield {"content": response.css("h1::text").get()}
         elif self.way == "idle":
-            self.failed.append(response.url)
+            self.waiting.append(response.url)
         else:
             yield FormRequest.from_response(
                 response, callback=self.again, cb_kwargs={"urls": [response.url]}, dont_filter=True
@@ -460,32 +469,20 @@ class Banned(_BaseWalled):
     ways = ("repeat", "retry", "plain", "buster", "engine", "idle", "inline", "kept", "error")
     wall = BAN
 
-    @classmethod
-    def from_crawler(cls, crawler: Crawler, *args: Any, **kwargs: Any) -> Any:
-        spider = super().from_crawler(crawler, *args, **kwargs)
-        crawler.signals.connect(spider.idle, signals.spider_idle)
-        spider.failed = []
-        if spider.way == "plain":
+    def prepare(self, crawler: Crawler) -> None:
+        super().prepare(crawler)
+        if self.way == "plain":
             crawler.settings.set("DUPEFILTER_CLASS", "scrapy.dupefilters.BaseDupeFilter", "spider")
-        spider.bans = spider.random.randint(1, 2)
+        self.bans = self.random.randint(1, 2)
         # Pages before the first ban; if no banned page is requested again, at least some.
-        spider.late = 3 if spider.way == "error" else spider.random.choice((0, 0, 3))
-        spider.answered = 0
-        return spider
+        self.late = 3 if self.way == "error" else self.random.choice((0, 0, 3))
+        self.answered = 0
 
     def is_closed(self, request: Request, count: int) -> bool:
         self.answered += 1
         if self.answered <= self.late:
             return False
         return "t=" not in request.url if self.way == "buster" else count <= self.bans
-
-    def idle(self) -> None:
-        if self.failed and self.retries:
-            self.retries -= 1
-            failed, self.failed = self.failed, []
-            for request in failed:
-                self.crawler.engine.crawl(request.replace(dont_filter=True))
-            raise DontCloseSpider
 
     def parse(self, response: Response) -> Any:
         callback = self.parse_inline if self.way == "inline" else self.parse_document
@@ -516,7 +513,7 @@ class Banned(_BaseWalled):
         if way == "engine":
             self.crawler.engine.crawl(request.replace(dont_filter=True))
         else:
-            self.failed.append(request)
+            self.waiting.append(request.replace(dont_filter=True))
         return [] if way != "kept" else [{"content": "a ban page", "url": response.url}]
 
     async def parse_inline(self, response: Response, attempt: int = 0) -> Any:
@@ -526,7 +523,7 @@ class Banned(_BaseWalled):
         yield {"content": response.css("h1::text").get()}
 
 
-class Errback(GeneratedSpider):
+class Errback(_BaseIdle):
     """An errback requests each failed page again, and gives an item for it in the end."""
 
     ways = (
@@ -541,21 +538,6 @@ class Errback(GeneratedSpider):
         "idle path",
         "all by engine",
     )
-
-    @classmethod
-    def from_crawler(cls, crawler: Crawler, *args: Any, **kwargs: Any) -> Any:
-        spider = super().from_crawler(crawler, *args, **kwargs)
-        crawler.signals.connect(spider.idle, signals.spider_idle)
-        spider.waiting = []
-        return spider
-
-    def idle(self) -> None:
-        if self.waiting:
-            waiting, self.waiting = self.waiting, []
-            for request in waiting:
-                if isinstance(request, Request):
-                    self.crawler.engine.crawl(request)
-            raise DontCloseSpider
 
     async def later(self, request: Request) -> None:
         await asyncio.sleep(0.01)
@@ -714,25 +696,17 @@ class Others(Carried):
     ways = ("kwargs", "meta")
     middlewares = ("Stamping", "Injecting", "Retrying", "Sticky", "Answering", "Caching", "Adding")
 
-    @classmethod
-    def from_crawler(cls, crawler: Crawler, *args: Any, **kwargs: Any) -> Any:
-        spider = super().from_crawler(crawler, *args, **kwargs)
-        spider.middleware = spider.random.choice(cls.middlewares)
-        is_of_spider = spider.middleware in ("Sticky", "Answering", "Adding")
+    def prepare(self, crawler: Crawler) -> None:
+        self.middleware = self.random.choice(self.middlewares)
+        is_of_spider = self.middleware in ("Sticky", "Answering", "Adding")
         kind = "SPIDER" if is_of_spider else "DOWNLOADER"
-        name, order = f"{COMPONENTS}.{spider.middleware}Middleware", spider.random.choice((50, 950))
+        name, order = f"{COMPONENTS}.{self.middleware}Middleware", self.random.choice((50, 950))
         crawler.settings.set(f"{kind}_MIDDLEWARES", {name: order}, "spider")
-        return spider
 
     def answer(self, path: str, request: Request, count: int) -> Any:
-        if spider_is_banning(self) and path.startswith("/d/") and count == 1:
+        if self.middleware == "Retrying" and path.startswith("/d/") and count == 1:
             return BAN
         return super().answer(path, request, count)
-
-
-def spider_is_banning(spider: Any) -> bool:
-    """Return True if a middleware of the crawl retries ban pages."""
-    return bool(spider.middleware == "Retrying")
 
 
 class Polled(GeneratedSpider):
@@ -842,12 +816,9 @@ class LedByItems(Chained):
 
     ways = ("pipeline", "slow pipeline", "signal")
 
-    @classmethod
-    def from_crawler(cls, crawler: Crawler, *args: Any, **kwargs: Any) -> Any:
-        spider = super().from_crawler(crawler, *args, **kwargs)
-        if spider.way == "signal":
-            crawler.signals.connect(spider.lead_on, signals.item_scraped)
-        return spider
+    def prepare(self, crawler: Crawler) -> None:
+        if self.way == "signal":
+            crawler.signals.connect(self.lead_on, signals.item_scraped)
 
     def lead_on(self, item: Any) -> None:
         if self.waiting:
@@ -987,12 +958,10 @@ class Waiting(GeneratedSpider):
 
     ways = ("batches", "semaphore", "further pages", "idle")
 
-    @classmethod
-    def from_crawler(cls, crawler: Crawler, *args: Any, **kwargs: Any) -> Any:
-        spider = super().from_crawler(crawler, *args, **kwargs)
-        crawler.signals.connect(spider.idle, signals.spider_idle)
-        spider.left = 0
-        return spider
+    left = 0
+
+    def prepare(self, crawler: Crawler) -> None:
+        crawler.signals.connect(self.idle, signals.spider_idle)
 
     def idle(self) -> None:
         if self.left > 0:
