@@ -2,9 +2,7 @@
 
 import gzip
 import json
-import re
 import subprocess
-from pathlib import Path
 
 import pytest
 
@@ -13,9 +11,6 @@ from tests.dedupe.samples import json_lines, read_lines, records, text, warc_rec
 
 from .conftest import MODULE, SCRAPY
 from .samples import written
-from .test_documented import PARSERS, options_of, settings_of
-
-ROOT = Path(__file__).parents[2]
 
 
 @pytest.fixture
@@ -169,16 +164,13 @@ def test_a_file_that_is_damaged_ends_with_1(run, folder):
     written(folder, content[: len(content) // 2], "in.jsonl.gz")
     ran = run("dedupe", "in.jsonl.gz", "-o", "out.jsonl")
     assert ran.code == 1
-    assert (
-        "error: in.jsonl.gz is damaged (Compressed file ended before the end-of-stream marker was reached)"
-        in ran.err
-    )
+    said = "Compressed file ended before the end-of-stream marker was reached"
+    assert f"error: in.jsonl.gz is damaged ({said})" in ran.err
     # All that can be read is there, and the line in which it ends.
-    out = (folder / "out.jsonl").read_bytes()
-    verdicts = [line for line in ran.out.splitlines() if "not_json" in line]
-    assert verdicts == ["  not_json  1"]
-    assert json_lines(records(200)).startswith(out.splitlines()[0])
-    assert not out.splitlines()[-1].endswith(b"}")
+    first, *_, last = (folder / "out.jsonl").read_bytes().splitlines()
+    assert [line for line in ran.out.splitlines() if "not_json" in line] == ["  not_json  1"]
+    assert json_lines(records(200)).startswith(first)
+    assert not last.endswith(b"}")
 
 
 def test_a_key_that_all_share_can_be_left_out(run, folder):
@@ -187,20 +179,6 @@ def test_a_key_that_all_share_can_be_left_out(run, folder):
     assert json.loads(ran.out)["kinds"] == {"new": 1, "changed": 2}
     ran = run("dedupe", "in.jsonl", "-o", "o.jsonl", "--json", "--overwrite", "--key-field", "#")
     assert json.loads(ran.out)["kinds"] == {"new": 2, "near-duplicate": 1}
-
-
-def test_the_documentation_lists_every_option_and_reason():
-    document = (ROOT / "docs" / "dedupe.md").read_text(encoding="utf-8")
-    table = [line for line in document.splitlines() if line.startswith("| `-")]
-    parser = PARSERS["dedupe"]  # options of settings are in docs/commands.md
-    for name in options_of(parser) - settings_of(parser).keys() - {"--help"}:
-        assert any(f"`{name}" in line for line in table), name
-    source = "".join(p.read_text() for p in (ROOT / "scrapy_simhash").glob("d*/*.py"))
-    reasons = set(re.findall(r'(?:Unreadable\(|skipped=|reason=|reason = )"(\w+)"', source))
-    reasons |= {"timeout", "worker_died"}
-    assert {"not_json", "too_large", "status", "error", "not_warc"} <= reasons
-    for reason in reasons:
-        assert f"`{reason}`" in document, reason
 
 
 @pytest.mark.parametrize(

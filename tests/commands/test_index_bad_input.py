@@ -203,19 +203,15 @@ def test_nobody_reads_the_result(index, folder, command):
     assert check(index).problems == []
 
 
-@pytest.mark.parametrize(
-    ("name", "told"),
-    [
-        ("none.jsonl", "error: none.jsonl: no such file"),
-        ("folder", "folder"),
-        ("binary", "line 1"),
-        ("", "name"),
-    ],
-)
-def test_files_that_cannot_be_imported(run, folder, name, told):
+IMPORTED = {"none.jsonl": "error: none.jsonl: no such file", "folder": "folder"}
+IMPORTED |= {"binary": "line 1", "": "name"}
+
+
+@pytest.mark.parametrize("name", IMPORTED)
+def test_files_that_cannot_be_imported(run, folder, name):
     (folder / "folder").mkdir()
     (folder / "binary").write_bytes(b"\x00\xff" * 100)
-    assert_error(run("index", "import", name, "new"), told)
+    assert_error(run("index", "import", name, "new"), IMPORTED[name])
     assert not (folder / "new").exists() or not list((folder / "new").iterdir())
 
 
@@ -229,23 +225,20 @@ def test_an_index_is_not_imported_over(run, index, folder):
         assert len(empty) == 0
 
 
-@pytest.mark.parametrize(
-    ("name", "told"),
-    [
-        ("folder", "folder is a folder"),
-        (
-            "no/such/place.jsonl",
-            "no/such/place.jsonl cannot be written: there is no folder no/such",
-        ),
-        ("", "the file name is empty"),
-        ("taken.jsonl", "taken.jsonl exists already: --overwrite"),
-    ],
-)
-def test_files_that_cannot_be_exported_to(run, index, folder, name, told):
+EXPORTED = {
+    "folder": "folder is a folder",
+    "no/such/place.jsonl": "no/such/place.jsonl cannot be written: there is no folder no/such",
+    "": "the file name is empty",
+    "taken.jsonl": "taken.jsonl exists already: --overwrite",
+}
+
+
+@pytest.mark.parametrize("name", EXPORTED)
+def test_files_that_cannot_be_exported_to(run, index, folder, name):
     (folder / "folder").mkdir()
     (folder / "taken.jsonl").write_text("mine")
     before = state_of(folder)
-    assert_error(run("index", "export", "--index", index, name), told)
+    assert_error(run("index", "export", "--index", index, name), EXPORTED[name])
     assert state_of(folder) == before
 
 

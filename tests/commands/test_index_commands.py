@@ -20,6 +20,15 @@ def entries(index):
     return {record["key"]: record for record in entry_records(index)}
 
 
+def stored(index, page):
+    """Store a page of ours; return the size of the index."""
+    with open_index(index) as opened:
+        detector = Detector(opened.scheme)
+        mine = detector.judge(opened, "https://a.example/mine", detector.fingerprint_page(page))
+        opened.confirm(mine.observation)
+        return len(opened)
+
+
 def test_stats(run, ran_json, index):
     found = ran_json("index", "stats", "--top", "4", "--index", index)
     log = list(near_duplicate_records(index))
@@ -38,26 +47,15 @@ def test_stats(run, ran_json, index):
 def test_a_page_that_is_there(ran_json, run, index, folder):
     key = next(iter(entries(index)))
     (folder / "page.html").write_text(MINE)
-    with open_index(index) as opened:
-        detector = Detector(opened.scheme)
-        mine = detector.judge(opened, "https://a.example/mine", detector.fingerprint_page(MINE))
-        opened.confirm(mine.observation)
-        before = len(opened)
+    before = stored(index, MINE)
     found = ran_json("index", "query", "page.html")
-    assert (found["kind"], found["distance"], found["action"]) == ("near-duplicate", 0, "drop")
-    assert found["representative"] == "https://a.example/mine"
-    assert found["matches"] == [
-        {
-            "key": "https://a.example/mine",
-            "distance": 0,
-            "similarity": 1.0,
-            "confirmed": True,
-            "name": "",
-            "reason": found["matches"][0]["reason"],
-        }
-    ]
-    assert (found["match_count"], found["copy_count"]) == (1, 1)
-    assert (found["similarity"], found["similar_to"]) == (1.0, None)
+    expected = {"kind": "near-duplicate", "distance": 0, "action": "drop", "similar_to": None}
+    expected |= {"representative": "https://a.example/mine", "similarity": 1.0}
+    expected |= {"match_count": 1, "copy_count": 1}
+    assert {name: found[name] for name in expected} == expected
+    [match] = found["matches"]
+    told = {"key": "https://a.example/mine", "distance": 0, "similarity": 1.0, "name": ""}
+    assert match == told | {"confirmed": True, "reason": match["reason"]}
     found = ran_json("index", "query", "--top", "0", "page.html")
     assert (found["matches"], found["match_count"]) == ([], 1)
     found = ran_json("index", "query", "--key", "https://a.example/mine", "page.html")
@@ -86,11 +84,7 @@ def test_the_k_of_the_project_decides(index, folder, capsys):
 
 def test_a_page_that_is_similar(ran_json, run, index, folder):
     """Near a page of its site, under another name, or not alike enough."""
-    with open_index(index) as opened:
-        detector = Detector(opened.scheme)
-        page = f"<title>Boats</title>{MINE}"
-        mine = detector.judge(opened, "https://a.example/mine", detector.fingerprint_page(page))
-        opened.confirm(mine.observation)
+    stored(index, f"<title>Boats</title>{MINE}")
     (folder / "page.html").write_text(f"<title>Trains</title>{MINE}")
     there = ("index", "query", "--key", "https://a.example/other", "page.html")
     found = ran_json(*there)
@@ -114,10 +108,8 @@ def test_pages_that_are_not_there(ran_json, run, index, folder):
     )
     found = ran_json("index", "query", "new.html")
     assert (found["kind"], found["action"], found["matches"]) == ("new", "keep", [])
-    assert (
-        ran_json("index", "query", "--key", next(iter(entries(index))), "new.html")["kind"]
-        == "changed"
-    )
+    known = ran_json("index", "query", "--key", next(iter(entries(index))), "new.html")
+    assert known["kind"] == "changed"
     (folder / "short.html").write_text("<p>Too short.")
     found = ran_json("index", "query", "short.html")
     assert (found["kind"], found["skipped"], found["action"]) == ("skipped", "few_tokens", "keep")
@@ -135,13 +127,10 @@ def test_explain(ran_json, run, index):
     assert ran_json(*nowhere, code=1)["entry"] is None
 
 
-def test_check_and_repair(ran_json, index):
-    assert ran_json("index", "check")["problems"] == []
-    assert ran_json("index", "check", "--repair")["entries"] == len(entries(index))
-
-
-def test_expire(ran_json, run, index):
+def test_check_repair_and_expire(ran_json, run, index):
     before = len(entries(index))
+    assert ran_json("index", "check")["problems"] == []
+    assert ran_json("index", "check", "--repair")["entries"] == before
     found = ran_json("index", "remove", "--unseen-since", "1d")
     assert (found["entries"], found["removed_entries"]) == (before, 0)
     ran = run("index", "remove", "--unseen-since", "2100-01-01")
