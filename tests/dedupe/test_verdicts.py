@@ -192,17 +192,13 @@ def test_the_same_record_again_in_one_batch_and_in_another(tmp_path):
     one = {"url": "https://example.com/#top", "text": text(5)}
     between = records(300, seed=3)
     (tmp_path / "in.jsonl").write_bytes(json_lines([one, one, *between, one]))
-    run(tmp_path, "in.jsonl")
-    verdicts = [v for v in read_lines(tmp_path / "verdicts") if v["key"] == "https://example.com/"]
-    assert [v["kind"] for v in verdicts] == ["new", "unchanged", "unchanged"]
-    assert [v["dropped"] for v in verdicts] == [False, True, True]
     # If the index has the record, its first occurrence in this run is no repetition.
-    index = tmp_path / "index"
-    run(tmp_path, "in.jsonl", index=index, overwrite=True)
-    run(tmp_path, "in.jsonl", index=index, overwrite=True)
-    verdicts = [v for v in read_lines(tmp_path / "verdicts") if v["key"] == "https://example.com/"]
-    assert [v["kind"] for v in verdicts] == ["unchanged"] * 3
-    assert [v["dropped"] for v in verdicts] == [False, True, True]
+    for first in ("new", "unchanged"):
+        run(tmp_path, "in.jsonl", index=tmp_path / "index", overwrite=True)
+        told = read_lines(tmp_path / "verdicts")
+        verdicts = [v for v in told if v["key"] == "https://example.com/"]
+        assert [v["kind"] for v in verdicts] == [first, "unchanged", "unchanged"]
+        assert [v["dropped"] for v in verdicts] == [False, True, True]
 
 
 def test_verdicts_do_not_depend_on_where_batches_end(tmp_path, monkeypatch):
@@ -241,11 +237,14 @@ def test_fields_that_tell_records_apart(tmp_path, field, distinct, dropped):
             [("S", "red"), ("S", "blue"), ("XL", "red"), ("XL", "red")]
         )
     ]
-    feed = tmp_path / "feed.jl"
-    feed.write_bytes(json_lines(values))
     fields = Fields(**{field: (field,) if field == "text" else field}, distinct=distinct)
-    run(tmp_path, "feed.jl", fields=fields)
-    assert [line["dropped"] for line in read_lines(tmp_path / "verdicts")] == dropped
+    assert dropped_of(tmp_path, values, fields) == dropped
+
+
+def dropped_of(folder, values, fields=None):
+    (folder / "feed.jl").write_bytes(json_lines(values))
+    run(folder, "feed.jl", overwrite=True, fields=fields or Fields())
+    return [verdict["dropped"] for verdict in read_lines(folder / "verdicts")]
 
 
 def test_selectors_and_declared_numbers_tell_pages_apart(tmp_path):
@@ -257,13 +256,9 @@ def test_selectors_and_declared_numbers_tell_pages_apart(tmp_path):
         }
         for at, (number, declared) in enumerate([("1", None), ("2", None), ("2", "a")])
     ]
-    feed = tmp_path / "feed.jl"
-    feed.write_bytes(json_lines(values))
-    run(tmp_path, "feed.jl", fields=Fields(html="html", distinct=(".sku",)))
-    assert [line["dropped"] for line in read_lines(tmp_path / "verdicts")] == [False, False, True]
+    fields = Fields(html="html", distinct=(".sku",))
+    assert dropped_of(tmp_path, values, fields) == [False, False, True]
     texts = [{"url": v["url"], "text": text(1), "SKU": v["sku"]} for v in values]
     texts.append({"url": "https://e.com/9", "text": text(1), "SKU": "b"})
-    feed.write_bytes(json_lines(texts))
-    run(tmp_path, "feed.jl", overwrite=True)
-    found = [line["dropped"] for line in read_lines(tmp_path / "verdicts")]
-    assert found == [False, True, True, True]  # the first has no number, and could be any
+    # The first has no number, and could be any.
+    assert dropped_of(tmp_path, texts) == [False, True, True, True]

@@ -5,6 +5,7 @@ import json
 import logging
 import os
 import sys
+from contextlib import closing
 from importlib import metadata
 from pathlib import Path
 
@@ -196,35 +197,28 @@ def test_a_distance_that_the_stored_tables_cannot_serve_is_refused(url, made, di
         {"scheme": Scheme(bits=64), "max_distance": K},
         {"plan": TablePlan(16, 5)},
         {"plan": TablePlan(16, 6, 3)},
+        {},  # another kind of database
     ],
 )
-def test_another_scheme_or_plan_is_a_mismatch_that_names_both(url, made, asked, opened):
-    holder = open_index(url) if opened else None
-    before = (made / "manifest.json").read_bytes()
-    with pytest.raises(IndexMismatch) as caught:
-        open_index(url, **asked)
-    plans = repr(PLAN), repr(asked.get("plan"))
-    both = plans if "plan" in asked else (SCHEME.id, asked["scheme"].id)
-    assert all(name in str(caught.value) for name in (*both, str(made), "SIMHASH_RESET"))
-    assert (made / "manifest.json").read_bytes() == before
-    if holder is not None:
-        holder.close()
-    with open_index(url) as index:
-        assert len(index) == 1
-
-
-@pytest.mark.parametrize("opened", [True, False])
-def test_another_kind_of_database_is_a_mismatch_that_names_both(
-    url, made, kind, other_kind, opened
+def test_what_an_index_was_not_made_for_is_a_mismatch_that_names_both(
+    request, url, made, asked, opened
 ):
+    kind = url.partition(":")[0]
+    other = kind if asked else request.getfixturevalue("other_kind")
+    both = f"it was made with the database {kind}, not {other}", str(made)
+    if asked:
+        pairs = {"plan": repr(PLAN), "scheme": SCHEME.id}
+        [(name, value)] = [one for one in asked.items() if one[0] in pairs]
+        wanted = value.id if name == "scheme" else repr(value)
+        both = pairs[name], wanted, str(made), "SIMHASH_RESET"
     holder = open_index(url) if opened else None
     before = {name: data for name, data in files(made).items() if "LOG" not in name}
     with pytest.raises(IndexMismatch) as caught:
-        open_index(f"{other_kind}:{made}")
-    text = str(caught.value)
-    assert f"it was made with the database {kind}, not {other_kind}" in text
-    assert str(made) in text
-    assert {name: data for name, data in files(made).items() if "LOG" not in name} == before
+        open_index(f"{other}:{made}", **asked)
+    assert all(part in str(caught.value) for part in both)
+    after = files(made)
+    assert after["manifest.json"] == before["manifest.json"]
+    assert asked or {name: after[name] for name in before} == before
     if holder is not None:
         holder.close()
     with open_index(url) as index:
@@ -265,19 +259,14 @@ def test_directories_may_have_any_name_and_parents_are_made(tmp_path, name, kind
     assert reset_index(url)
 
 
-def other_database(kind, directory):
-    database = database_kind(kind)("", directory)
-    database.write([(b"theirs", b"value")])
-    database.close()
-
-
+# What is there → its files, and whether there is a database in the directory or in the place of ours.
 FOREIGN = {
-    "files": lambda kind, d: (d / "diary.txt").write_text("mine"),
-    "a database": other_database,
-    "a database in the place of ours": lambda kind, d: other_database(kind, d / kind),
-    "a browser extension": lambda kind, d: (
-        (d / "manifest.json").write_text('{"manifest_version": 3, "name": "mine"}'),
-        other_database(kind, d / kind),
+    "files": ({"diary.txt": "mine"}, None),
+    "a database": ({}, "."),
+    "a database in the place of ours": ({}, "{kind}"),
+    "a browser extension": (
+        {"manifest.json": '{"manifest_version": 3, "name": "mine"}'},
+        "{kind}",
     ),
 }
 
@@ -286,7 +275,12 @@ FOREIGN = {
 @pytest.mark.parametrize("what", FOREIGN)
 def test_a_directory_of_somebody_else_is_foreign_and_left_as_it_is(url, directory, kind, what, use):
     directory.mkdir()
-    FOREIGN[what](kind, directory)
+    texts, place = FOREIGN[what]
+    for name, content in texts.items():
+        (directory / name).write_text(content)
+    if place:
+        with closing(database_kind(kind)("", directory / place.format(kind=kind))) as database:
+            database.write([(b"theirs", b"value")])
     before = files(directory)
     with pytest.raises(IndexForeign, match="choose another directory") as caught:
         use(url)

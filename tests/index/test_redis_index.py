@@ -92,29 +92,34 @@ def client_of(backend, redis):
     return redis.Redis.from_url(backend.server.url)
 
 
-@pytest.mark.parametrize("content", ["{", "[]", '{"format": "other"}', "null", "7"])
-def test_a_foreign_manifest_is_refused_and_left_alone(redis_backend, redis, content):
+@pytest.mark.parametrize(
+    ("content", "error", "said"),
+    [
+        *(
+            (text, (IndexForeign, IndexCorrupt), "its manifest")
+            for text in ("{", "[]", "null", "7")
+        ),
+        ('{"format": "other"}', (IndexForeign, IndexCorrupt), "its manifest"),
+        (None, IndexForeign, "another program"),
+        ("version 1", IndexMismatch, r"version 1.*use the release"),
+    ],
+)
+def test_a_manifest_that_is_no_index_of_this_release_is_refused_and_left_alone(
+    redis_backend, redis, content, error, said
+):
     redis_backend.open().close()
     client = client_of(redis_backend, redis)
     key = state_key(redis_backend.name, "manifest")
-    client.set(key, content)
-    with pytest.raises((IndexForeign, IndexCorrupt), match="its manifest"):
-        redis_backend.open()
-    assert client.get(key) == content.encode()
+    if content == "version 1":
+        content = re.sub(r'"format_version": \d+', '"format_version": 1', client.get(key).decode())
     client.delete(key)
-    client.hset(key, "a", "b")
-    with pytest.raises(IndexForeign, match="another program"):
+    if content is None:
+        client.hset(key, "a", "b")
+    else:
+        client.set(key, content)
+    with pytest.raises(error, match=said):
         redis_backend.open()
-    disconnect(client)
-
-
-def test_another_version_of_the_format_is_refused(redis_backend, redis):
-    redis_backend.open().close()
-    client = client_of(redis_backend, redis)
-    key = state_key(redis_backend.name, "manifest")
-    client.set(key, client.get(key).replace(b'"format_version": 9', b'"format_version": 1'))
-    with pytest.raises(IndexMismatch, match=r"version 1.*use the release"):
-        redis_backend.open()
+    assert content is None or client.get(key) == content.encode()
     disconnect(client)
 
 
