@@ -39,42 +39,45 @@ def hexadecimal(text: str) -> str:
     return "".join(one if one.isalnum() else f"\\x{ord(one):02x}" for one in text)
 
 
-@pytest.mark.parametrize(
-    "script",
-    [
-        f"<script id=data type=application/json>{json.dumps(STATE)}</script>",
-        f"<script>window.__STATE__ = {json.dumps(STATE, indent=1)};</script>",
-        f"<script>var app = JSON.parse({escaped(STATE)});</script>",
-        f"<script>self.f.push([1,{escaped(STATE)}])</script>",
+DATA = {
+    "json": f"<script id=data type=application/json>{json.dumps(STATE)}</script>",
+    "assigned": f"<script>window.__STATE__ = {json.dumps(STATE, indent=1)};</script>",
+    "parsed": f"<script>var app = JSON.parse({escaped(STATE)});</script>",
+    "pushed": f"<script>self.f.push([1,{escaped(STATE)}])</script>",
+    "function": (
         "<script>n=(function(a,b){return {title:a,body:["
         + ",".join(f"{{text:'{text}'}}" for text in PARAGRAPHS * 2)
-        + "]}}('Ferry',2))</script>",
-        f"<script>rows={json.dumps(TABLE)}</script>",
-        f"<script type=application/json>{json.dumps(CHINESE * 3)}</script>",
-        "".join(f"<script>f.push([1,{escaped(text[:90])}])</script>" for text in PARAGRAPHS * 9),
-        "".join(f"<script>f.push([1,{pushed(text)}])</script>" for text in PARAGRAPHS),
-        f"<script>page={json.dumps({'body': PARAGRAPHS[:2], 'url': '/a/' * 99})}</script>",
-        f"<script>data='{hexadecimal(json.dumps(STATE))}'</script>",
-        f"<script type=application/json>{json.dumps(STATE).replace(chr(34), '&q;')}</script>",
-        f"<script type=text/markdown># Ferry\n\n{LONG_TEXT}</script>",
-        f"<script type=text/x-template><div><p>{LONG_TEXT}</p></div></script>",
-        f"<x-page props='{json.dumps(STATE)}'></x-page>",
-        f"<div data-page='{json.dumps(STATE).replace(chr(34), '&quot;')}'></div>".replace("'", '"'),
-        f"<template id=page><p>{LONG_TEXT}</template>",
-        f"<noscript><p>{LONG_TEXT}</p></noscript>",
-        f"<noscript>{NOTICE}</noscript><script>rows={json.dumps(STATE)}</script>",
-        "".join(f"<x-text props='{json.dumps([text])}'></x-text>" for text in PARAGRAPHS * 2),
-        f"<textarea hidden>{json.dumps(STATE)}</textarea>",
-        f"<script>JSON.parse(decodeURIComponent('{quote(json.dumps(STATE))}'))</script>",
-    ],
-    ids=[
-        *("json", "assigned", "parsed", "pushed", "function", "numbers", "Chinese"),
-        *("small scripts", "data in strings", "a short text", "hexadecimal", "escaped quotes"),
-        *("markdown", "template of a script"),
-        *("attribute", "quoted attribute", "template", "noscript"),
-        *("the notice in noscript, too", "short attributes", "textarea", "in a URL's escapes"),
-    ],
-)
+        + "]}}('Ferry',2))</script>"
+    ),
+    "numbers": f"<script>rows={json.dumps(TABLE)}</script>",
+    "Chinese": f"<script type=application/json>{json.dumps(CHINESE * 3)}</script>",
+    "small scripts": "".join(
+        f"<script>f.push([1,{escaped(text[:90])}])</script>" for text in PARAGRAPHS * 9
+    ),
+    "data in strings": "".join(
+        f"<script>f.push([1,{pushed(text)}])</script>" for text in PARAGRAPHS
+    ),
+    "a short text": f"<script>page={json.dumps({'body': PARAGRAPHS[:2], 'url': '/a/' * 99})}</script>",
+    "hexadecimal": f"<script>data='{hexadecimal(json.dumps(STATE))}'</script>",
+    "escaped quotes": f"<script type=application/json>{json.dumps(STATE).replace(chr(34), '&q;')}</script>",
+    "markdown": f"<script type=text/markdown># Ferry\n\n{LONG_TEXT}</script>",
+    "template of a script": f"<script type=text/x-template><div><p>{LONG_TEXT}</p></div></script>",
+    "attribute": f"<x-page props='{json.dumps(STATE)}'></x-page>",
+    "quoted attribute": f"<div data-page='{json.dumps(STATE).replace(chr(34), '&quot;')}'></div>".replace(
+        "'", '"'
+    ),
+    "template": f"<template id=page><p>{LONG_TEXT}</template>",
+    "noscript": f"<noscript><p>{LONG_TEXT}</p></noscript>",
+    "the notice in noscript, too": f"<noscript>{NOTICE}</noscript><script>rows={json.dumps(STATE)}</script>",
+    "short attributes": "".join(
+        f"<x-text props='{json.dumps([text])}'></x-text>" for text in PARAGRAPHS * 2
+    ),
+    "textarea": f"<textarea hidden>{json.dumps(STATE)}</textarea>",
+    "in a URL's escapes": f"<script>JSON.parse(decodeURIComponent('{quote(json.dumps(STATE))}'))</script>",
+}
+
+
+@pytest.mark.parametrize("script", DATA.values(), ids=DATA)
 @pytest.mark.parametrize("extractor", ["readability", "segments"])
 def test_a_notice_beside_data_is_no_content(script, extractor):
     html = f"{NOTICE}{script}<script>{CODE}</script>"
@@ -83,47 +86,28 @@ def test_a_notice_beside_data_is_no_content(script, extractor):
     assert (page.skipped, page.fingerprint) == ("script_data", None)
 
 
-@pytest.mark.parametrize(
-    "html",
-    [
-        NOTICE,
-        f"{NOTICE}<script>{CODE}</script>",
-        f"{NOTICE}<script>{json.dumps({'id': 7, 'lang': 'en'})}</script>",
-        f"{NOTICE}<script>{json.dumps({'theme': ['a-b'] * 90})}</script>",
-        f"{'<p>'.join(PARAGRAPHS * 2)}<script>{json.dumps(CHINESE * 3)}</script>",
-        f"<p>{PARAGRAPHS[0]}<p>{PARAGRAPHS[1]}<script>{json.dumps(STATE)}</script>",
-        f"<p>{CHINESE[:300]}<script>{json.dumps([CHINESE, *PARAGRAPHS])}</script>",
-        f"{NOTICE}<p hidden>{json.dumps(STATE)}</p>",
-        f"<script>{json.dumps(STATE)}</script>",
-        f"{NOTICE}<script>t({json.dumps({text: text[::-1] for text in PARAGRAPHS * 9})})</script>",
-        f"{NOTICE}<script>i={json.dumps(['M1.5 2.5l3.5-4.5c1 2 3 4 5 6z' * 9] * 20)}</script>",
-        f"{NOTICE}<script>i={json.dumps(['a(5.b=6.$(c);7(5==k))'] * 200)}</script>",
-        f"{NOTICE}<script>i={json.dumps(['https://a.example/picture/7.png'] * 200)}</script>",
-        f"{NOTICE}<script>i={json.dumps({f'is-set-{n}': True for n in range(300)})}</script>",
-        f"{NOTICE}<div style='{'color: red;' * 99}' data-d='{'M1.5 2.5 3.5' * 99}'></div>",
-        f"{NOTICE}<template>{'<p>Close</p>' * 300}</template>",
-        NOTICE + f"<script>{CODE[:300]}</script>" * 20,
-    ],
-    ids=[
-        "none",
-        "code",
-        "small",
-        "names",
-        "long text",
-        "shown",
-        "shown Chinese",
-        "hidden",
-        "empty",
-        "translations",
-        "drawings",
-        "packed code",
-        "addresses",
-        "settings",
-        "attributes",
-        "labels",
-        "small code",
-    ],
-)
+TEXTS = {
+    "none": NOTICE,
+    "code": f"{NOTICE}<script>{CODE}</script>",
+    "small": f"{NOTICE}<script>{json.dumps({'id': 7, 'lang': 'en'})}</script>",
+    "names": f"{NOTICE}<script>{json.dumps({'theme': ['a-b'] * 90})}</script>",
+    "long text": f"{'<p>'.join(PARAGRAPHS * 2)}<script>{json.dumps(CHINESE * 3)}</script>",
+    "shown": f"<p>{PARAGRAPHS[0]}<p>{PARAGRAPHS[1]}<script>{json.dumps(STATE)}</script>",
+    "shown Chinese": f"<p>{CHINESE[:300]}<script>{json.dumps([CHINESE, *PARAGRAPHS])}</script>",
+    "hidden": f"{NOTICE}<p hidden>{json.dumps(STATE)}</p>",
+    "empty": f"<script>{json.dumps(STATE)}</script>",
+    "translations": f"{NOTICE}<script>t({json.dumps({text: text[::-1] for text in PARAGRAPHS * 9})})</script>",
+    "drawings": f"{NOTICE}<script>i={json.dumps(['M1.5 2.5l3.5-4.5c1 2 3 4 5 6z' * 9] * 20)}</script>",
+    "packed code": f"{NOTICE}<script>i={json.dumps(['a(5.b=6.$(c);7(5==k))'] * 200)}</script>",
+    "addresses": f"{NOTICE}<script>i={json.dumps(['https://a.example/picture/7.png'] * 200)}</script>",
+    "settings": f"{NOTICE}<script>i={json.dumps({f'is-set-{n}': True for n in range(300)})}</script>",
+    "attributes": f"{NOTICE}<div style='{'color: red;' * 99}' data-d='{'M1.5 2.5 3.5' * 99}'></div>",
+    "labels": f"{NOTICE}<template>{'<p>Close</p>' * 300}</template>",
+    "small code": (NOTICE + f"<script>{CODE[:300]}</script>" * 20),
+}
+
+
+@pytest.mark.parametrize("html", TEXTS.values(), ids=TEXTS)
 def test_other_pages_have_their_text(html):
     assert not extract(html).is_notice
 
