@@ -19,43 +19,33 @@ NAMES = ("mill", "bees", "paper", "tram", "ice")
 # Full crawls one after the other, so that it is known what was written.
 SETTINGS = {"SIMHASH_WORKERS": 0, "SIMHASH_INDEX": "leveldb", "CONCURRENT_REQUESTS": 1}
 INCREMENTAL = {"SIMHASH_INCREMENTAL": True}
-FAILING = (
-    "always",
-    "now_and_then",
-    pytest.param("after_a_while", marks=pytest.mark.thorough),
-    pytest.param("for_a_while", marks=pytest.mark.thorough),
-)
+RARE = [pytest.param(name, marks=pytest.mark.thorough) for name in ("after_a_while", "for_a_while")]
+FAILING = ["always", "now_and_then", *RARE]
 WRITES_BEFORE = 8
 
 
-def _fail(fails):
-    """Make the writes fail whose numbers, from 0, are chosen."""
-    from scrapy_simhash.index.leveldb import LevelDB
+def failing(fails):
+    """Return a setup that makes the writes fail whose numbers, from 0, are chosen."""
 
-    write, numbers = LevelDB.write, count()
+    def setup():
+        from scrapy_simhash.index.leveldb import LevelDB
 
-    def failing(database, *args, **kwargs):
-        if fails(next(numbers)):
-            raise StorageError("/index", "it cannot be written (no space left on device)")
-        write(database, *args, **kwargs)
+        write, numbers = LevelDB.write, count()
 
-    LevelDB.write = failing
+        def failing(database, *args, **kwargs):
+            if fails(next(numbers)):
+                raise StorageError("/index", "it cannot be written (no space left on device)")
+            write(database, *args, **kwargs)
 
+        LevelDB.write = failing
 
-def always():
-    _fail(lambda number: number >= 1)  # but for the first, of a new index
-
-
-def after_a_while():
-    _fail(lambda number: number >= WRITES_BEFORE)
+    return setup
 
 
-def now_and_then():
-    _fail(lambda number: number % 3 == 2)
-
-
-def for_a_while():
-    _fail(lambda number: WRITES_BEFORE <= number < 3 * WRITES_BEFORE)
+always = failing(lambda number: number >= 1)  # but for the first, of a new index
+after_a_while = failing(lambda number: number >= WRITES_BEFORE)
+now_and_then = failing(lambda number: number % 3 == 2)
+for_a_while = failing(lambda number: WRITES_BEFORE <= number < 3 * WRITES_BEFORE)
 
 
 @pytest.fixture(scope="module")

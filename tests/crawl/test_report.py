@@ -2,14 +2,13 @@
 
 import json
 import re
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from lxml import html
 
 from scrapy_simhash.index import open_index
-from tests.crawl.harness import Crawl, crawled, run, run_named
+from tests.crawl.harness import Crawl, crawled, run_named
 from tests.crawl.pages import page, put_articles
 
 
@@ -99,49 +98,39 @@ def test_a_report_that_cannot_be_written_is_an_error_in_the_log(pages, tmp_path)
     assert f"`scrapy simhash report --index {directory} /dev/full`" in result.log
 
 
-def reported(crawl, path, directory, **how):
-    """Return a crawl and the facts in its report; None without a report."""
-    crawl = replace(crawl, settings={"SIMHASH_REPORT": str(path)} | crawl.settings)
-    [result] = run(directory, crawl, **how)
-    return result, text_of(path) if path.exists() else None
-
-
-def text_of(path):
-    return " ".join(html.parse(path).getroot().find(".//main").text_content().split())
-
-
 def test_after_a_pause_the_counts_are_those_since_then(site, tmp_path):
     links = [f"/links/{name}" for name in ("mill", "bees", "paper", "tram")]
     for path in links:
         site.put(path, page(path.rpartition("/")[2]))
     start = site.put("/links", page("ice", links=links))
-    path, told = tmp_path / "job.html", []
+    path, judged = tmp_path / "job.html", []
+    settings = {"JOBDIR": str(tmp_path / "job"), "SIMHASH_REPORT": str(path)}
+    settings |= {"SIMHASH_WORKERS": 0, "CONCURRENT_REQUESTS": 1}
     for pause_after in (2, 0):
-        crawl = Crawl(
+        result = crawled(
+            tmp_path,
             [start],
-            {"JOBDIR": str(tmp_path / "job"), "SIMHASH_WORKERS": 0, "CONCURRENT_REQUESTS": 1},
+            settings,
             spider="tests.crawl.job_spiders.JobSpider",
-            name="job",
             arguments={"pause_after": pause_after},
         )
-        result, text = reported(crawl, path, tmp_path)
-        told.append(text)
-        assert f"{result.stat('checked')} pages were judged" in text
+        text = " ".join(html.parse(path).getroot().find(".//main").text_content().split())
+        judged.append(result.stat("checked"))
+        assert f"{judged[-1]} pages were judged" in text
         assert "These counts cover this run only, since 20" in text
         assert "before a pause" in text
-    assert ["closed: shutdown" in text for text in told] == [True, False]
-    judged = [int(re.search(r"(\d+) pages were judged", text)[1]) for text in told]
+        assert ("closed: shutdown" in text) == bool(pause_after)
     assert (sum(judged), min(judged) > 0) == (len(links) + 1, True)
 
 
 def test_secrets_of_urls_stand_neither_in_the_report_nor_in_the_log(pages, tmp_path):
     secret = "s3cr3t-0f-a-session"
-    for number in range(3):
+    urls = [
         pages.put(f"/private?n={number}&PHPSESSID={secret}{number}", page("mill", copy=number))
-    urls = [pages.url(f"/private?n={number}&PHPSESSID={secret}{number}") for number in range(3)]
+        for number in range(3)
+    ]
     path = tmp_path / "report.html"
-    crawl = Crawl(urls, {"SIMHASH_DEBUG": True, "SIMHASH_REPORT": str(path)}, name="secrets")
-    [result] = run(tmp_path, crawl)
+    result = crawled(tmp_path, urls, {"SIMHASH_DEBUG": True, "SIMHASH_REPORT": str(path)})
     assert result.stat("near_duplicate") == 2
     assert secret not in path.read_text(encoding="utf-8")
     assert path.stat().st_mode & 0o777 == 0o600

@@ -130,17 +130,17 @@ def test_damaged_values_are_errors_that_say_so(redis_backend, which):
                 use()
 
 
-@pytest.mark.parametrize("is_list", [True, False])
-def test_a_damaged_journal_is_an_error_that_says_so(redis_backend, is_list):
+@pytest.mark.parametrize(
+    ("command", "error", "message"),
+    [
+        ("RPUSH", IndexCorrupt, r"damaged row.*backup of the server"),
+        ("SET", IndexForeign, "choose another name"),
+    ],
+)
+def test_a_damaged_journal_is_an_error_that_says_so(redis_backend, command, error, message):
     with redis_backend.open() as earlier:
         store(earlier, ("a", A))
-        journal, call = earlier._store.layout.journal, earlier._store.server.call
-        if is_list:
-            call("RPUSH", journal, b"junk")
-        else:
-            call("SET", journal, b"junk")
-        error = IndexCorrupt if is_list else IndexForeign
-        message = r"damaged row.*backup of the server" if is_list else "choose another name"
+        earlier._store.server.call(command, earlier._store.layout.journal, b"junk")
         for use in (lambda one: one.observe("b", B), lambda one: one.query(B)):
             for index in (earlier, redis_backend.open()):
                 with pytest.raises(error, match=message):

@@ -5,15 +5,9 @@ import time
 
 import pytest
 
-from scrapy_simhash.errors import IndexUnreachable
-
 from .backends import FAR, flip, found
 
 A, B, C, D = FAR
-
-
-def away(*_):
-    raise IndexUnreachable("here", "away")
 
 
 @pytest.fixture(autouse=True)

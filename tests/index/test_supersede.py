@@ -22,12 +22,6 @@ def superseding(index, key="page", fingerprint=NEAR):
     return observation
 
 
-@pytest.fixture
-def stored(index):
-    index.confirm(index.observe("old", A))
-    return index
-
-
 def test_at_confirm_the_page_is_stored_and_its_representative_logged_as_its_copy(backend):
     with backend.open() as index:
         index.confirm(index.observe("old", A))
@@ -50,12 +44,13 @@ def test_at_confirm_the_page_is_stored_and_its_representative_logged_as_its_copy
 
 
 @pytest.mark.parametrize("by", ["key", "observation"])
-def test_a_page_that_fails_leaves_the_representative_where_it_is(stored, by):
-    page = superseding(stored)
-    stored.discard(page if by == "observation" else "page")
-    stored.confirm(page)
-    assert found(stored.query(A)) == [("old", A, 0)]
-    assert log_of(stored) == [("page", "old", 1)]
+def test_a_page_that_fails_leaves_the_representative_where_it_is(index, by):
+    index.confirm(index.observe("old", A))
+    page = superseding(index)
+    index.discard(page if by == "observation" else "page")
+    index.confirm(page)
+    assert found(index.query(A)) == [("old", A, 0)]
+    assert log_of(index) == [("page", "old", 1)]
 
 
 @pytest.mark.parametrize("confirmed", [True, False])
@@ -68,20 +63,21 @@ def test_a_representative_that_was_not_settled_yet_stays_if_it_goes_well(index, 
     assert [match.key for match in index.query(A)] == ["old", "page"][not confirmed :]
 
 
-def test_a_write_that_fails_changes_nothing(stored, monkeypatch):
-    page = superseding(stored)
-    before = log_of(stored)
+def test_a_write_that_fails_changes_nothing(index, monkeypatch):
+    index.confirm(index.observe("old", A))
+    page = superseding(index)
+    before = log_of(index)
 
     def fail(*_, **__):
         raise StorageError("/index", "the disk is full")
 
     with monkeypatch.context() as patch:
-        store = stored._store
+        store = index._store
         target = (store, "write") if isinstance(store, Store) else (store.server, "run")
         patch.setattr(*target, fail)
         with pytest.raises(StorageError, match="full"):
-            stored.confirm(page)
-    assert found(stored.query(A)) == [("old", A, 0), ("page", NEAR, 1)]
-    assert log_of(stored) == before
-    stored.confirm(page)
-    assert found(stored.query(A)) == [("page", NEAR, 1)]
+            index.confirm(page)
+    assert found(index.query(A)) == [("old", A, 0), ("page", NEAR, 1)]
+    assert log_of(index) == before
+    index.confirm(page)
+    assert found(index.query(A)) == [("page", NEAR, 1)]
