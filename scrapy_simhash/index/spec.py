@@ -47,18 +47,25 @@ class IndexSpec:
 
     def to_manifest(self) -> Manifest:
         """Return the manifest of a new index. For errors, see `open_index`."""
-        scheme, max_distance = _known_scheme(self.scheme, self.max_distance)
-        plan = self.plan
-        if plan is not None:
-            _check_plan(plan, scheme, max_distance)
-        else:
-            try:
-                plan = choose_plan(scheme.bits, max_distance, self.expected_pages)
-            except PlanError:
-                if self.kind != "memory":
-                    raise
-                # Tables with so short prefixes find all pairs, but read most rows for each page.
-                plan = TablePlan(scheme.bits, max_distance + 1)
+        scheme, max_distance = self.scheme, self.max_distance
+        if scheme is None:
+            scheme = preset(DEFAULT_PRESET).scheme
+        if max_distance is None:
+            known = (one.max_distance for one in PRESETS.values() if one.scheme == scheme)
+            max_distance = next(known, None)
+        if max_distance is None:
+            raise SchemeError(f"no preset has the scheme {scheme.id}: give its max_distance")
+        require_distance(max_distance, scheme.bits)
+        plan = self.plan or _chosen_plan(scheme.bits, max_distance, self.expected_pages, self.kind)
+        if plan.bits != scheme.bits:
+            raise PlanError(f"a plan for {plan.bits} bits does not fit a scheme of {scheme.bits}")
+        if self.plan and (recall := plan.recall(max_distance)) < MIN_RECALL:
+            logger.warning(
+                "simhash: low recall: %s find %.0f %% of the pairs at distance %d",
+                plan,
+                100 * recall,
+                max_distance,
+            )
         confirmation = self.confirmation
         return Manifest(
             scheme,
@@ -97,35 +104,14 @@ class IndexSpec:
             )
 
 
-def _known_scheme(scheme: Scheme | None, max_distance: int | None) -> tuple[Scheme, int]:
-    """Return the scheme and k of a new index. Instead of None, they are the scheme of the default
-    preset, and the k of the preset with the scheme.
-
-    :raises SchemeError: `max_distance` is None, and no preset has the scheme.
-    :raises PlanError: `max_distance` does not fit the scheme.
-    """
-    if scheme is None:
-        scheme = preset(DEFAULT_PRESET).scheme
-    if max_distance is None:
-        max_distance = next((p.max_distance for p in PRESETS.values() if p.scheme == scheme), None)
-        if max_distance is None:
-            raise SchemeError(f"no preset has the scheme {scheme.id}: give its max_distance")
-    require_distance(max_distance, scheme.bits)
-    return scheme, max_distance
-
-
-def _check_plan(plan: TablePlan, scheme: Scheme, max_distance: int) -> None:
-    """Raise PlanError if a plan is for another width; log a warning if its recall is below 95 %."""
-    if plan.bits != scheme.bits:
-        raise PlanError(f"a plan for {plan.bits} bits does not fit a scheme of {scheme.bits}")
-    recall = plan.recall(max_distance)
-    if recall < MIN_RECALL:
-        logger.warning(
-            "simhash: low recall: %s find %.0f %% of the pairs at distance %d",
-            plan,
-            100 * recall,
-            max_distance,
-        )
+def _chosen_plan(bits: int, max_distance: int, pages: int, kind: str | None) -> TablePlan:
+    try:
+        return choose_plan(bits, max_distance, pages)
+    except PlanError:
+        if kind != "memory":
+            raise
+        # Tables with so short prefixes find all pairs, but read most rows for each page.
+        return TablePlan(bits, max_distance + 1)
 
 
 def preset_confirmation(scheme: Scheme) -> Confirmation:

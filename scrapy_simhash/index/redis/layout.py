@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from scrapy_simhash.index.rules import Text
 
 # Names of the keys that exist once per index. The manifest is first, so that it is deleted last.
-STATES = ("manifest", "sequence", "crawls", "journal", "entries", "pending", "notes")
+STATES = ("manifest", "crawls", "sequence", "journal", "entries", "pending", "notes")
 DIGEST_BYTES = ATTEMPT_BYTES = MARK_BYTES = 8
 MARK_AT = DIGEST_BYTES + ATTEMPT_BYTES
 FINGERPRINT_AT = MARK_AT + MARK_BYTES
@@ -88,13 +88,9 @@ class Layout:
         self.width_bytes = plan.bits // 8
         self._padding = bytes(-self.width_bytes % 4)
         self.journal_row_bytes = FINGERPRINT_AT + self.width_bytes + len(self._padding)
-        self.sequence = self.state("sequence")
-        self.journal = self.state("journal")
-        self.entries = self.state("entries")
-        self.pending = self.state("pending")
-        self.notes = self.state("notes")
-        self.keys = (self.journal, self.entries, self.pending, self.sequence, self.notes)
+        self.keys = tuple(map(self.state, STATES[2:]))
         """Those of all scripts."""
+        self.sequence, self.journal, self.entries, self.pending, self.notes = self.keys
 
     def state(self, what: str) -> bytes:
         """Return the key of one of `STATES`."""

@@ -50,9 +50,6 @@ class RedisRows:
     :param name: name of the index.
     """
 
-    remedy = REDIS_REMEDY
-    """What `corrupt` advises for damage."""
-
     def __init__(self, server: Server, manifest: Manifest, name: str) -> None:
         self.server = server
         self.location = server.location
