@@ -5,7 +5,7 @@ the rules of a site are stored.
 from __future__ import annotations
 
 import json
-from dataclasses import astuple, dataclass, field
+from dataclasses import dataclass, field
 from typing import Literal, TypeAlias, get_args
 
 from scrapy_simhash.extras.url_rules.rewriting import Rule, rewrite
@@ -16,6 +16,8 @@ _MIN_PAGES = 9
 _PAGES_FOR_EACH_AGAINST = 200
 # Larger counts are halved. So old evidence fades, and a rule ends soon after its site has changed.
 _MAX_PAGES = 400
+# If this number of values of a rule's parameters did not change the content, no more are tested.
+_MANY_VALUES = 16
 MAX_PATTERNS = 100
 MAX_RULES = 32
 
@@ -30,17 +32,23 @@ class RuleEvidence:
     :param against: number of URLs whose content differed from that of an equal URL.
     :param streak: number of comparisons for the rule since the last one against it.
     :param spared: number of requests that the rule spared, or would have spared.
+    :param values: hashes of parameter values that made no difference, up to 16; not stored.
     """
 
     pages: int = 0
     against: int = 0
     streak: int = 0
     spared: int = 0
+    values: set[int] = field(default_factory=set, compare=False, repr=False)
 
     @property
     def holds(self) -> bool:
         """Return True if the evidence is enough for the rule."""
         return self.pages >= max(_MIN_PAGES, self.against * _PAGES_FOR_EACH_AGAINST)
+
+    def covers(self, values: int) -> bool:
+        """Return True if these values of parameters, or many others, made no difference."""
+        return len(self.values) >= _MANY_VALUES or values in self.values
 
 
 @dataclass
@@ -82,26 +90,30 @@ class RuleRecord:
         decides = own if own.against or own.holds else self.total
         return self.origin == "learned" and decides.holds
 
-    def count(self, pattern: str, *, same: bool, is_new_page: bool) -> None:
-        """Count a comparison of two equal URLs. `is_new_page`: their page is not counted yet."""
-        for evidence in self._counted_on(pattern):
-            evidence.against += not same
-            evidence.streak = evidence.streak + 1 if same else 0
-            evidence.pages += same and is_new_page
+    def on(self, pattern: str) -> RuleEvidence:
+        """Return the evidence on a path pattern; new evidence, not kept if there is no room."""
+        if len(self.patterns) < MAX_PATTERNS:
+            return self.patterns.setdefault(pattern, RuleEvidence())
+        return self.patterns.get(pattern, RuleEvidence())
+
+    def count(self, pattern: str, *, values: int | None, is_new_page: bool) -> None:
+        """Count a comparison of two equal URLs.
+
+        :param values: hash of the values of parameters that made no difference; None if the
+            contents differed.
+        :param is_new_page: the page with this content is not counted yet.
+        """
+        for evidence in (self.total, self.on(pattern)):
+            if values is None:
+                evidence.against, evidence.streak = evidence.against + 1, 0
+                continue
+            evidence.streak += 1
+            evidence.pages += is_new_page
+            if not evidence.covers(values):
+                evidence.values.add(values)
             if evidence.pages > _MAX_PAGES:
                 evidence.pages //= 2
                 evidence.against //= 2
-
-    def spare(self, pattern: str) -> None:
-        """Count a request on a path pattern that the rule spared, or would have spared."""
-        for evidence in self._counted_on(pattern):
-            evidence.spared += 1
-
-    def _counted_on(self, pattern: str) -> list[RuleEvidence]:
-        """Return the evidence on the whole site and, if there is room, on a path pattern."""
-        if len(self.patterns) < MAX_PATTERNS:
-            self.patterns.setdefault(pattern, RuleEvidence())
-        return [self.total, *(self.patterns[name] for name in (pattern,) if name in self.patterns)]
 
 
 Rules: TypeAlias = dict[Rule, RuleRecord]
@@ -123,7 +135,10 @@ def merged(mine: bytes, row: bytes | None) -> bytes:
 
 def encode_rules(rules: Rules) -> bytes:
     """Return the stored form of a site's rules."""
-    plain = [[rule, *astuple(record)] for rule, record in rules.items()]
+    plain = []
+    for rule, record in rules.items():
+        patterns = {pattern: _numbers(own) for pattern, own in record.patterns.items()}
+        plain.append([rule, record.origin, _numbers(record.total), patterns])
     return json.dumps(plain, separators=(",", ":")).encode()
 
 
@@ -144,6 +159,10 @@ def decode_rules(row: bytes | None) -> Rules:
     except (TypeError, AttributeError, OverflowError, RecursionError) as error:
         raise ValueError(f"rules of URLs that cannot be read ({error})") from error
     return rules
+
+
+def _numbers(evidence: RuleEvidence) -> list[int]:
+    return [evidence.pages, evidence.against, evidence.streak, evidence.spared]
 
 
 def _evidence(numbers: list[float]) -> RuleEvidence:

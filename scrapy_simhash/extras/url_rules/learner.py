@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING, NamedTuple
 from scrapy.utils.datatypes import LocalCache
 
 from scrapy_simhash.extras.url_rules.differences import rules_between
-from scrapy_simhash.extras.url_rules.evidence import RuleEvidence
 from scrapy_simhash.extras.url_rules.rewriting import Rule, rewrite, touched_by, values_in
 from scrapy_simhash.extras.url_rules.site import MIN_PAGES_BETWEEN_REVISIONS, Site
 from scrapy_simhash.extras.url_rules.url_parts import plain_url
@@ -32,6 +31,7 @@ if TYPE_CHECKING:
 MAX_SITES = 10_000
 EXPLORE = 0.05
 _MAX_CONTENTS = 1_000
+# Each slot takes 16 bytes.
 SLOTS = 1 << 19
 _KEY_MASK = (1 << 64) - 1
 _CONTENT_MASK = (1 << 32) - 1
@@ -61,8 +61,9 @@ class Equal(NamedTuple):
 
     def spare(self) -> None:
         """Count a request for the URL that the rules spared, or would have spared."""
-        for rule in self.rules:
-            self.site.rules[rule].spare(self.pattern)
+        for record in (self.site.rules[rule] for rule in self.rules):
+            record.total.spared += 1
+            record.on(self.pattern).spared += 1
         self.site.unsaved += 1
 
 
@@ -86,15 +87,14 @@ class SeenTable:
     downloaded once more; none is lost.
     """
 
-    def __init__(self, slots: int = SLOTS) -> None:
-        self._slots = slots
-        self._keys = array("Q", bytes(8 * slots))
-        self._values = array("Q", bytes(8 * slots))
+    def __init__(self) -> None:
+        self._keys = array("Q", bytes(8 * SLOTS))
+        self._values = array("Q", bytes(8 * SLOTS))
 
     def get(self, key: object) -> Seen | None:
         """Return the page that was put under a key last; None if it was forgotten."""
         number = hash(key) & _KEY_MASK
-        slot = number % self._slots
+        slot = number % SLOTS
         if self._keys[slot] != number:
             return None
         value = self._values[slot]
@@ -103,7 +103,7 @@ class SeenTable:
     def put(self, key: object, seen: Seen) -> None:
         """Put a page under a key."""
         number = hash(key) & _KEY_MASK
-        slot = number % self._slots
+        slot = number % SLOTS
         self._keys[slot] = number
         self._values[slot] = seen.content << 32 | seen.variant << 1 | seen.counted
 
@@ -114,7 +114,6 @@ class UrlRules:
     :param load: returns the stored rules of a site.
     :param explore: lower limit of the share of equal URLs that are requested nevertheless. The
         share is 2 in n + 2 if that is more, where n is the lowest `streak` of the rules.
-    :param slots: number of entries in the table of pages; each takes 16 bytes.
     """
 
     def __init__(
@@ -122,13 +121,12 @@ class UrlRules:
         load: Callable[[str], Rules] = lambda _site: {},
         *,
         explore: float = EXPLORE,
-        slots: int = SLOTS,
         random: Random | None = None,
     ) -> None:
         self._load = load
         self._explore = explore
         self._random = random or Random()  # noqa: S311 - a sample
-        self._seen = SeenTable(slots)
+        self._seen = SeenTable()
         self.sites: LocalCache[str, Site] = LocalCache(MAX_SITES)
         """The sites that are in memory, by name."""
         # Content → the URL under which it was found last.
@@ -163,13 +161,12 @@ class UrlRules:
                 return None
             rules = [*dict.fromkeys([*rules, further])]
         pattern = site.patterns.of(form)
-        nothing = RuleEvidence()
-        streak = min(site.rules[rule].patterns.get(pattern, nothing).streak for rule in rules)
+        on_pattern = {rule: site.rules[rule].on(pattern) for rule in rules}
+        streak = min(evidence.streak for evidence in on_pattern.values())
         untested = tuple(
             (site_of(form), pattern, rule, values)
-            for rule in rules
-            if any(values := values_in(rule, plain))
-            and not site.is_confirmed(rule, form, hash(values))
+            for rule, evidence in on_pattern.items()
+            if any(values := values_in(rule, plain)) and not evidence.covers(hash(values))
         )
         explore = self._random.random() < max(self._explore, 2 / (2 + streak))
         return Equal(site, pattern, tuple(rules), explore, untested)

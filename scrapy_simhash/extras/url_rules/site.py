@@ -6,8 +6,6 @@ changed, it *revises* the table: it adds the last pages under their new forms.
 
 from __future__ import annotations
 
-from collections import defaultdict
-
 from scrapy.utils.datatypes import LocalCache
 
 from scrapy_simhash.extras.url_rules.evidence import MAX_RULES, RuleRecord, Rules
@@ -17,8 +15,6 @@ from scrapy_simhash.extras.url_rules.url_parts import PathPatterns
 # A suspect is a rule that one page has suggested.
 _MAX_SUSPECTS = 100
 MIN_PAGES_BETWEEN_REVISIONS = 20
-# If this number of values of a rule's parameters did not change the content, no more are tested.
-MANY_VALUES = 16
 
 
 class Site:
@@ -42,8 +38,6 @@ class Site:
         """Number of pages to handle before the next revision."""
         # Rule → the first form that suggested it.
         self._suspects: LocalCache[Rule, str] = LocalCache(_MAX_SUSPECTS)
-        # (rule, path pattern) → hashes of parameter values that did not change the content.
-        self._confirmed: defaultdict[tuple[Rule, str], set[int]] = defaultdict(set)
 
     def sort(self) -> None:
         """Sort the rules: those that replace origins first, then those with the most evidence."""
@@ -102,23 +96,11 @@ class Site:
         return [rule for rule, record in candidates if record.applies(pattern)]
 
     def count(self, rule: Rule, form: str, *, values: int | None, is_new_page: bool) -> None:
-        """Count a comparison of two URLs that a rule rewrites to `form`.
-
-        :param values: hash of the values of parameters that made no difference; None if the
-            contents differed.
-        """
+        """Count a comparison of two URLs that a rule rewrites to `form`; see `RuleRecord.count`."""
         record, pattern = self.rules[rule], self.patterns.of(form)
         applied = record.applies(pattern)
-        record.count(pattern, same=values is not None, is_new_page=is_new_page)
+        record.count(pattern, values=values, is_new_page=is_new_page)
         self.unsaved += 1
         if applied != record.applies(pattern):
             self.is_revised = False
             self.generation += applied
-        confirmed = self._confirmed[rule, pattern]
-        if values is not None and len(confirmed) < MANY_VALUES:
-            confirmed.add(values)
-
-    def is_confirmed(self, rule: Rule, form: str, values: int) -> bool:
-        """Return True if these values, or many others, made no difference; see `count`."""
-        confirmed = self._confirmed.get((rule, self.patterns.of(form)), ())
-        return len(confirmed) >= MANY_VALUES or values in confirmed
