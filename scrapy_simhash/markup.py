@@ -18,6 +18,7 @@ import csv
 import json
 import re
 from functools import lru_cache
+from itertools import pairwise
 from typing import Literal
 
 Kind = Literal["html", "text", "other"]
@@ -190,14 +191,8 @@ def repaired(markup: str) -> str:
                 loose.append(tag.start())
             if name in _HIDING_TAGS:
                 closed.discard(name)
-    if not loose:
-        return markup
-    pieces = []
-    at = 0
-    for start in reversed(loose):
-        pieces += [markup[at:start], "&lt;"]
-        at = start + 1
-    return "".join((*pieces, markup[at:]))
+    places = pairwise((-1, *reversed(loose), len(markup)))
+    return "&lt;".join(markup[loose_bracket + 1 : end] for loose_bracket, end in places)
 
 
 def _after_prolog(text: str) -> tuple[int, str]:
@@ -253,25 +248,23 @@ def _is_mostly_markup(start: str) -> bool:
 
 def _is_data(text: str, at: int, start: str) -> bool:
     """Return True for JSON, scripts and tables, which may contain HTML in their values."""
-    if start.startswith("<"):
-        # Notices of a server, as HTML, before the JSON.
-        return text.rstrip()[-1:] in ("}", "]") and _ends_with_json(text)
-    guard = _GUARD.match(start)
-    if guard is not None or _JSON.match(start):
-        return True
     end = text.rstrip()[-1:]
-    if start[0] == '"' == end and _is_json(text[at:]):
-        return True
-    if end in ("}", "]") and _ends_with_json(text):
-        return True
-    if _CODE_WHATEVER_ENDS_IT.match(start) or (end in _CODE_ENDS and _CODE.match(start)):
-        return True
-    return _is_table(start)
+    if start.startswith("<"):  # a server may write notices, as HTML, before JSON
+        return _ends_with_json(text, end)
+    return bool(
+        _GUARD.match(start)
+        or _JSON.match(start)
+        or (start[0] == '"' == end and _is_json(text[at:]))
+        or _ends_with_json(text, end)
+        or _CODE_WHATEVER_ENDS_IT.match(start)
+        or (end in _CODE_ENDS and _CODE.match(start))
+        or _is_table(start)
+    )
 
 
-def _ends_with_json(text: str) -> bool:
-    match = _JSON_LINE.search(text)
-    return match is not None and _is_json(text[match.start() :])
+def _ends_with_json(text: str, end: str) -> bool:
+    first = _JSON_LINE.search(text) if end in ("}", "]") else None
+    return first is not None and _is_json(text[first.start() :])
 
 
 def _is_json(text: str) -> bool:

@@ -104,7 +104,7 @@ def _links(text: str) -> list[slice]:
         return []
     text = text.replace("\n", " ").replace("\t", " ")
     # The search for links is slow, so only words that may contain one are searched.
-    for place in sorted(chain.from_iterable(_places(text, sign) for sign in _SIGNS_OF_LINKS)):
+    for place in sorted(chain.from_iterable(places_of(sign, text) for sign in _SIGNS_OF_LINKS)):
         if place < end:
             continue
         start = text.rfind(" ", end, place) + 1 or end
@@ -113,8 +113,8 @@ def _links(text: str) -> list[slice]:
     return found
 
 
-def _places(text: str, part: str) -> Iterator[int]:
-    """Return where a part occurs in a text."""
+def places_of(part: str, text: str) -> Iterator[int]:
+    """Return where a part occurs in a text, in order."""
     at = text.find(part)
     while at >= 0:
         yield at
@@ -174,17 +174,12 @@ def tagged_tokens(text: str) -> TaggedWords:
     if tags * _MAX_PIECES_PER_TAG < sum(map(bool, pieces)):
         pairs = _load_tagger().cut(text)
         pieces = [f"{pair.word}/{pair.flag}" for pair in pairs if pair.word.strip()] or [""]
-    words, occurrences = [], []
-    for piece in pieces:
-        word, slash, _ = piece.partition("/")
-        if slash:
-            occurrences.append(word)
-            if "wn" not in piece and "wd" not in piece:
-                words.append(word)
-    noise = len(occurrences) - len(words)
+    tagged = [piece for piece in pieces if "/" in piece]
+    noise = {piece for piece in tagged if "wn" in piece or "wd" in piece}
+    words = [piece.partition("/")[0] for piece in tagged if piece not in noise]
     distinct_words = set(words)
-    occurrences = [word for word in occurrences if word in distinct_words]
-    return TaggedWords(words, occurrences, len(pieces) - noise)
+    occurrences = [word for piece in tagged if (word := piece.partition("/")[0]) in distinct_words]
+    return TaggedWords(words, occurrences, len(pieces) - (len(tagged) - len(words)))
 
 
 def simhash_package_tokens(text: str) -> list[str]:

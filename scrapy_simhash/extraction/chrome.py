@@ -121,18 +121,17 @@ def _rename_by_tag(elements: Elements, rename: Callable[[HtmlElement, str], None
     """Rename logos, the page's own header, and forms without content."""
     named_as_logo = _inside(_is_named_as_logo)
     in_section = _inside(lambda element: element.tag in _SECTION_TAGS)
-    for heading in elements.tagged("h1"):
-        if heading.tag == "h1" and (named_as_logo(heading) or _is_link_home(heading)):
-            rename(heading, "h2")
-    for header in elements.tagged("header"):
-        if header.tag == "header" and not in_section(header):  # an article may have its own
-            rename(header, "nav")
-    for form in elements.tagged("form"):
-        if form.tag == "form" and not _holds_content(form):
-            rename(form, FORM_LINK if _is_link_in_list(form) else "nav")
-    for table in elements.tagged("table"):
-        if table.tag == "table" and _is_calendar(table):
-            rename(table, "nav")
+    new_tags: dict[str, Callable[[HtmlElement], str]] = {
+        "h1": lambda h1: "h2" if named_as_logo(h1) or _is_link_home(h1) else "h1",
+        # An article may have its own header.
+        "header": lambda header: "header" if in_section(header) else "nav",
+        "form": lambda form: "form" if _holds_content(form) else _tag_of_control(form),
+        "table": lambda table: "nav" if _is_calendar(table) else "table",
+    }
+    for tag, new_tag in new_tags.items():
+        for element in elements.tagged(tag):
+            if element.tag == tag and (new := new_tag(element)) != tag:
+                rename(element, new)
 
 
 def _holds_content(form: HtmlElement) -> bool:
@@ -148,15 +147,22 @@ def _holds_content(form: HtmlElement) -> bool:
     return False
 
 
-def _is_link_in_list(form: HtmlElement) -> bool:
-    """Return True for a form in a row, cell or item that has a button and asks for nothing."""
+def _tag_of_control(form: HtmlElement) -> str:
+    """Return the tag of a link for a form in a row, cell or item that has a button and asks for
+    nothing; else that of chrome.
+    """
     above = form.getparent()
-    if above is None or above.tag not in _LISTING_TAGS:
-        return False
-    fields = list(form.iter("button", "input", "select", "textarea"))
-    return any(field.tag == "button" for field in fields) and all(
-        field.tag == "button" or field.get("type", "").lower() in _UNASKED for field in fields
+    buttons = list(form.iter("button"))
+    is_link = (
+        above is not None
+        and above.tag in _LISTING_TAGS
+        and buttons
+        and all(
+            field.get("type", "").lower() in _UNASKED
+            for field in form.iter("input", "select", "textarea")
+        )
     )
+    return FORM_LINK if is_link else "nav"
 
 
 def hidden_elements(elements: Elements) -> list[HtmlElement]:
@@ -223,14 +229,11 @@ def _is_named(names: str, pattern: re.Pattern[str]) -> bool:
 
 def _is_link_home(heading: HtmlElement) -> bool:
     """Return True if a heading has one link, which leads to the front page, and no inner ``h1``."""
-    hrefs: list[str] = []
-    for element in heading.iterdescendants("a", "h1"):
-        href = element.get("href")
-        if element.tag == "h1" or (href is not None and hrefs):
-            return False
-        if href is not None:
-            hrefs.append(href)
-    return bool(hrefs) and leads_home(hrefs[0])
+    inner = heading.iterdescendants("a", "h1")
+    found = (one for one in inner if one.tag == "h1" or one.get("href") is not None)
+    first, second, *_ = *islice(found, 2), None, None
+    is_link = first is not None and first.tag == "a" and second is None
+    return is_link and leads_home(first.get("href"))
 
 
 @lru_cache(maxsize=8192)  # pages of a site share their navigation

@@ -13,6 +13,7 @@ from collections import Counter
 from contextlib import suppress
 from functools import lru_cache
 from html import unescape
+from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from scrapy_simhash.extraction.asides import is_discussion
@@ -192,24 +193,19 @@ def _without_wrapping(text: str) -> str:
 def _nodes(data: Any) -> Iterator[dict[str, Any]]:
     """Yield the things at the top level of a JSON-LD script, and what web pages are about."""
     waiting = [data]
-    for _ in range(_MAX_THINGS):
-        if not waiting:
-            return
-        node = waiting.pop(0)
+    for node in islice(waiting, _MAX_THINGS):  # what the loop adds comes next
         if isinstance(node, list):
             waiting.extend(node)
         elif isinstance(node, dict):
-            node = {_without_vocabulary(key): value for key, value in node.items()}
-            yield node
+            thing = {_without_vocabulary(key): value for key, value in node.items()}
+            yield thing
             # What an article is about is a topic.
-            about = ("about",) if "webpage" in _types(node) else ()
-            waiting.extend(node[key] for key in ("@graph", "mainEntity", *about) if key in node)
+            about = ("about",) if "webpage" in _types(thing) else ()
+            waiting.extend(thing[key] for key in ("@graph", "mainEntity", *about) if key in thing)
 
 
 def _sites_of(node: dict[str, Any], types: set[str]) -> Iterator[str]:
-    publishers = [node.get("publisher"), node.get("isPartOf")]
-    if "website" in types:
-        publishers.append(node)
+    publishers = (node.get("publisher"), node.get("isPartOf"), "website" in types and node)
     for publisher in publishers:
         if isinstance(publisher, dict):
             yield from _texts(publisher.get("name"))
@@ -242,10 +238,8 @@ def _thing_of(node: dict[str, Any], types: set[str]) -> Thing | None:
 def _properties_of(node: dict[str, Any]) -> Iterator[tuple[str, Any]]:
     """Yield the identities and states of a thing and of its parts, in lower case, with values."""
     waiting = [node]
-    for _ in range(_MAX_THINGS):
-        if not waiting:
-            return
-        for name, value in waiting.pop(0).items():
+    for thing in islice(waiting, _MAX_THINGS):
+        for name, value in thing.items():
             key = name.lower()
             if key in _PARTS:
                 waiting.extend(one for one in _as_list(value) if isinstance(one, dict))

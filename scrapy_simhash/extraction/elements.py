@@ -20,8 +20,10 @@ from itertools import accumulate
 from mimetypes import guess_type
 from typing import TYPE_CHECKING, Any
 
+from scrapy_simhash.tokenization import places_of
+
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterable
 
     from lxml.html import HtmlElement
 
@@ -67,7 +69,7 @@ class Elements:
     def with_words(self, words: Iterable[str]) -> list[HtmlElement]:
         """Return the elements of `_NAMED_TAGS` with an attribute that contains one of the words."""
         elements, text, ends = self._named
-        places = {bisect(ends, at) for word in words for at in _occurrences(word, text)}
+        places = {bisect(ends, at) for word in words for at in places_of(word, text)}
         return [elements[place] for place in sorted(places)]
 
     @cached_property
@@ -78,13 +80,6 @@ class Elements:
         elements = self.tagged(*_NAMED_TAGS)
         texts = [" ".join((*element.values(), "")).lower() for element in elements]
         return elements, "".join(texts), list(accumulate(map(len, texts)))
-
-
-def _occurrences(word: str, text: str) -> Iterator[int]:
-    at = text.find(word)
-    while at >= 0:
-        yield at
-        at = text.find(word, at + 1)
 
 
 def names_of(element: HtmlElement) -> str:

@@ -148,15 +148,14 @@ def _first_headings(elements: Elements, lines: Sequence[Line]) -> list[str]:
 def _lower_headings(elements: Elements, lines: Sequence[Line], count: int) -> list[str]:
     """Return the first headings of the highest levels below 1 that are in the content."""
     content = " ".join(line.text for line in lines if not line.chrome)
-    found: list[str] = []
-    for tag in _LOWER_HEADINGS:
-        for element in (*elements.tagged(tag), *_with_role(elements, tag[1:])):
-            text = _text_of(element)
-            if text and (not content or text in content or not element.text_content().strip()):
-                found.append(text)
-                if len(found) == count:
-                    return found
-    return found
+    found = (
+        text
+        for tag in _LOWER_HEADINGS
+        for element in (*elements.tagged(tag), *_with_role(elements, tag[1:]))
+        if (text := _text_of(element))
+        and (not content or text in content or not element.text_content().strip())
+    )
+    return list(islice(found, count))
 
 
 def _home_links(root: HtmlElement, host: str) -> list[str]:
@@ -183,13 +182,9 @@ def _home_links(root: HtmlElement, host: str) -> list[str]:
 
 def _first_lines(lines: Sequence[Line]) -> list[str]:
     """Return the short lines at the beginning of the content as one name."""
-    found: list[str] = []
-    for line in lines:
-        if line.chrome:
-            continue
-        if line.words > _MAX_NAME_WORDS or len(found) == _MAX_NAME_LINES:
-            break
-        found.append(line.text)
+    own = (line for line in lines if not line.chrome)
+    short = takewhile(lambda line: line.words <= _MAX_NAME_WORDS, own)
+    found = [line.text for line in islice(short, _MAX_NAME_LINES)]
     return [" ".join(found)] if found else []
 
 

@@ -190,8 +190,7 @@ def _lean_document() -> type[Any]:
             # While `get_editorial_leads` runs: the number of leads that it has looked at.
             self._leads_seen: int | None = None
             # While `score_paragraphs` runs, which does not change the tree: lengths of link texts.
-            self._is_scoring = False
-            self._link_lengths: dict[HtmlElement, int] = {}
+            self._link_lengths: dict[HtmlElement, int] | None = None
 
         def _parse(self, root: HtmlElement | None) -> HtmlElement:
             # summary() parses `input` again if its first attempt finds too little.
@@ -206,15 +205,12 @@ def _lean_document() -> type[Any]:
             if self._leads_seen is not None:
                 self._leads_seen += 1
                 _spend(self._leads_seen)
-            known = self._link_lengths
+            known = {} if self._link_lengths is None else self._link_lengths
             linked = 0
             for link in elem.iterdescendants("a"):
-                length = known.get(link)
-                if length is None:
-                    length = len(_clean(link.text_content()))
-                    if self._is_scoring:
-                        known[link] = length
-                linked += length
+                if link not in known:
+                    known[link] = len(_clean(link.text_content()))
+                linked += known[link]
             return linked / max(len(_clean(elem.text_content())), 1) if linked else 0.0
 
         def class_weight(self, e: HtmlElement) -> int:
@@ -222,10 +218,9 @@ def _lean_document() -> type[Any]:
 
         def score_paragraphs(self) -> dict[HtmlElement, dict[str, Any]]:
             # The same links are in many candidates.
-            self._is_scoring = True
+            self._link_lengths = {}
             candidates: dict[HtmlElement, dict[str, Any]] = super().score_paragraphs()
-            self._is_scoring = False
-            self._link_lengths.clear()
+            self._link_lengths = None
             return candidates
 
         def get_editorial_leads(self, best_elem: HtmlElement) -> list[HtmlElement]:

@@ -10,6 +10,7 @@ hardly a word, while code consists of words. Keys, addresses, drawings and messa
 from __future__ import annotations
 
 import re
+from itertools import accumulate
 from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
@@ -71,8 +72,7 @@ def is_notice(text: str, parse: Callable[[], Elements | None]) -> bool:
     """
     lines = text.split("\n")
     words = 0
-    for line in lines:
-        words += count_words(line)
+    for words in accumulate(map(count_words, lines)):
         if words > _MAX_WORDS:  # which holds for most pages
             return False
     elements = parse() if words else None
@@ -162,13 +162,12 @@ def _words_of_sentence(value: str) -> int:
 def _shows(lines: Sequence[str], data: str) -> bool:
     """Return True if much of the content is in the data, too."""
     data = _normal(data)
-    shown = phrases = 0
-    for line in lines:
-        words = _normal(line).split()
-        for start in range(0, len(words) - _WORDS_OF_PHRASE + 1, _WORDS_OF_PHRASE):
-            phrases += 1
-            shown += " ".join(words[start : start + _WORDS_OF_PHRASE]) in data
-    return shown > _MIN_SHARE_SHOWN * phrases
+    phrases = [
+        " ".join(words[start : start + _WORDS_OF_PHRASE])
+        for words in (_normal(line).split() for line in lines)
+        for start in range(0, len(words) - _WORDS_OF_PHRASE + 1, _WORDS_OF_PHRASE)
+    ]
+    return sum(phrase in data for phrase in phrases) > _MIN_SHARE_SHOWN * len(phrases)
 
 
 def _normal(text: str) -> str:

@@ -10,7 +10,7 @@ content without them. ``docs/decisions/extraction.md`` has the figures behind th
 
 from __future__ import annotations
 
-from itertools import groupby
+from itertools import chain, groupby
 from typing import TYPE_CHECKING
 
 from scrapy_simhash.extraction.lines import MAX_LINK_SHARE, own_heading
@@ -86,15 +86,10 @@ def _with_lists(content: list[Line], lines: Sequence[Line]) -> list[Line]:
 
 def _lists_in(lines: Sequence[Line]) -> list[Line]:
     """Return the lines of lists: of many different list-like lines in a row, outside chrome."""
-    found: list[Line] = []
-    if len(lines) < _MIN_LINES_OF_LIST:
-        return found
-    for is_listed, group in groupby(lines, key=lambda line: not line.chrome and _is_short(line)):
-        if is_listed:
-            stretch = list(group)
-            if len({line.text for line in stretch}) >= _MIN_LINES_OF_LIST:
-                found += stretch
-    return found
+    groups = groupby(lines, key=lambda line: not line.chrome and _is_short(line))
+    stretches = [list(group) for is_listed, group in groups if is_listed]
+    long = (one for one in stretches if len({line.text for line in one}) >= _MIN_LINES_OF_LIST)
+    return list(chain.from_iterable(long))
 
 
 def around_heading(lines: Sequence[Line]) -> Sequence[Line]:

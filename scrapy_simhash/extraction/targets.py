@@ -88,14 +88,13 @@ def own_targets(lines: Sequence[Line], content: Sequence[Line]) -> dict[str, int
     words = sum(line.words for line in content)
     linked: Sequence[Line] = [line for line in lines if line.targets and not line.chrome]
     may_be_few = _links_fill(linked, _MIN_SHARE_IF_INTRODUCED * words)
+    around: Sequence[Line] = ()
     if _links_fill(linked, _MIN_SHARE_OF_CONTENT * words):  # else they do not around the heading
-        # A list may stand outside the element with the heading and the introduction.
         around = [line for line in around_heading(lines) if line.targets and not line.chrome]
-        if _links_fill(around, _MIN_SHARE_OF_CONTENT * words):
-            linked = around
-        elif not _links_fill(linked, _MIN_SHARE_OF_PAGE * words):
-            linked = _entries(linked, words)
-    else:
+    if _links_fill(around, _MIN_SHARE_OF_CONTENT * words):
+        linked = around
+    # A list may stand outside the element with the heading and the introduction.
+    elif not _links_fill(linked, _MIN_SHARE_OF_PAGE * words):
         linked = _entries(linked, words)
     if linked or not may_be_few:
         return _weights(linked)
