@@ -54,10 +54,17 @@ _TAGS_AND_SELECTORS = range(0xE0000, 0xE01F0)
 _CHARACTERS = 0x110000
 _BEYOND_BASIC_PLANE = 0x10000
 
-_SIGNS = ".,:/-"
-# Separators, legal notices, blanks, and what stands for a lost character. Percent is a symbol.
-_NO_SYMBOLS = "|~\u00a6\u00a9\u00ae\u2800\ufffc\ufffd"
-_PER_CENT = "%\u2030"
+# By character, by category, or by the first letter of the category.
+_KIND_OF = {
+    **dict.fromkeys(".,:/-", SIGN),
+    # Separators, legal notices, blanks, and what stands for a lost character.
+    **dict.fromkeys("|~\u00a6\u00a9\u00ae\u2800\ufffc\ufffd", 0),
+    **dict.fromkeys("%\u2030", SYMBOL),
+    "Sk": 0,
+    "So": SYMBOL | PICTURE,
+    "S": SYMBOL,
+    "M": MARK,
+}
 # In these scripts, nonspacing marks are vowels and reading signs, which most texts omit.
 _ABJADS = ("ARABIC ", "HEBREW ", "SYRIAC ", "SAMARITAN ")
 _INVISIBLE_MARKS = ("VARIATION SELECTOR", "GRAPHEME JOINER")
@@ -210,22 +217,11 @@ def _kind(code: int) -> int:
     if character.isalnum():
         accented = category == "Ll" and _plain_letter(character) != character
         return WORD | (DIGIT if category == "Nd" else ACCENTED if accented else 0)
-    if character in _SIGNS:
-        return SIGN
-    return _symbol_kind(character, category)
-
-
-def _symbol_kind(character: str, category: str) -> int:
-    if character in _NO_SYMBOLS:
-        return 0
+    if character in _KIND_OF:
+        return _KIND_OF[character]
     # Modifier symbols are accents, but beyond the basic plane they are colours of emoji.
-    if category == "Sk":
-        return SYMBOL if ord(character) >= _BEYOND_BASIC_PLANE else 0
-    if category == "So":
-        return SYMBOL | PICTURE
-    if category[0] == "S" or character in _PER_CENT:
-        return SYMBOL
-    return MARK if category[0] == "M" else 0
+    is_emoji = category == "Sk" and code >= _BEYOND_BASIC_PLANE
+    return SYMBOL if is_emoji else _KIND_OF.get(category, _KIND_OF.get(category[0], 0))
 
 
 def _is_folded(character: str, category: str) -> bool:

@@ -46,10 +46,10 @@ _SEPARATES = re.compile(
 _UNSPACED = "\u3040-\u30ff\u3400-\u9fff\uac00-\ud7a3"
 _DASHES = "\\-\u2010-\u2015"
 _PART_ENDS = re.compile(
-    rf"\s+[{_DASHES}|\uff5c/\\~\u00b7\u2022\u00ab\u00bb\u2039\u203a<>:]+\s+|\s+[{_DASHES}|]+(?=[^\W\d])"
+    rf"(\s+[{_DASHES}|\uff5c/\\~\u00b7\u2022\u00ab\u00bb\u2039\u203a<>:]+\s+|\s+[{_DASHES}|]+(?=[^\W\d])"
     rf"|(?<=[{_UNSPACED}])\s*[{_DASHES}_|\uff5c\u30fb]\s*(?=\w)"
     rf"|(?<=\w)\s*[{_DASHES}_|\uff5c\u30fb]\s*(?=[{_UNSPACED}])"
-    r"|[:\uff1a]\s+|[()\[\]{}\uff08\uff09\u3010\u3011]"
+    r"|[:\uff1a]\s+|[()\[\]{}\uff08\uff09\u3010\u3011])"
 )
 # Marks that get lost: of Latin letters, of the Russian ё, and of Greek capitals.
 _LOST_MARKS = re.compile("(?<=[a-z])[\u0300-\u036f]+|(?<=\u0435)\u0308|(?<=[\u03b1-\u03c9])\u0301")
@@ -198,41 +198,28 @@ def without_diacritics(name: str) -> str:
 
 def parts_of(name: str) -> list[str]:
     """Return the parts of a name: what dashes between spaces, bars, colons or brackets divide."""
-    return [part.strip() for part in _PART_ENDS.split(name) if part and not part.isspace()]
+    return list(filter(None, map(str.strip, _PART_ENDS.split(name)[::2])))
 
 
 def without_parts(name: str, is_left_out: Callable[[str], bool]) -> str:
     """Return a name without some of its parts; the whole name if no other part is left."""
-    kept: list[str] = []
-    at = 0
-    has_part = False
-    for end in (*_PART_ENDS.finditer(name), None):
-        part = name[at : None if end is None else end.start()]
-        if part and not part.isspace():
-            if is_left_out(part.strip()):
-                part = " "
-            else:
-                has_part = True
-        kept.append(part)
-        if end is not None:
-            kept.append(end.group())
-            at = end.end()
-    return "".join(kept) if has_part else name
+    pieces = _PART_ENDS.split(name)
+    kept = [" " if part.strip() and is_left_out(part.strip()) else part for part in pieces[::2]]
+    pieces[::2] = kept
+    return "".join(pieces) if any(map(str.strip, kept)) else name
 
 
 def is_view(part: str) -> bool:
     """Return True if a part of a name only names a view of a page: a print or mobile version."""
-    has_view = False
-    for word in normalize(part).split():
-        if word in _VIEWS or _stem_of(word):
-            has_view = True
-        elif word not in _WITH_VIEWS:
-            return False
-    return has_view
+    words = normalize(part).split()
+    are_known = all(word in _WITH_VIEWS or _names_view(word) for word in words)
+    return are_known and any(map(_names_view, words))
 
 
-def _stem_of(word: str) -> bool:
+def _names_view(word: str) -> bool:
     """Return True if a word begins with a stem, or contains one of a script without spaces."""
-    return word.startswith(_VIEW_STEMS) or (
-        not word.isascii() and any(stem in word for stem in _VIEW_STEMS if not stem.isascii())
+    return (
+        word in _VIEWS
+        or word.startswith(_VIEW_STEMS)
+        or (not word.isascii() and any(stem in word for stem in _VIEW_STEMS if not stem.isascii()))
     )
