@@ -60,12 +60,11 @@ def repeated(
     `Request.replace` would lose what a subclass adds, or fail for want of an argument, and take
     four times as long, because it parses and escapes the URL again.
     """
-    again: Any = shallow_copy(request)
+    again = shallow_copy(request)
     again._meta = dict(request.meta if meta is None else meta)  # noqa: SLF001
     again._cb_kwargs = dict(request.cb_kwargs)  # noqa: SLF001
     again.dont_filter = request.dont_filter if dont_filter is None else dont_filter
-    repeat: Request = again
-    return repeat
+    return again
 
 
 def is_retry(request: Request) -> bool:
@@ -410,31 +409,30 @@ class Retries:
         observations: Sequence[Observation] | None,
     ) -> None:
         self._open_questions -= 1
-        missing: list[DroppedCopy] = []
-        uncalled: set[DroppedCopy] = set()  # only their callbacks are missing
+        # Copies to request, and False for those of which only the callback is missing.
+        missing: list[tuple[DroppedCopy, bool]] = []
         answers: Sequence[Observation | None] = observations or [None] * len(copies)
         for copy, observation in zip(copies, answers, strict=True):
             if observation is None or observation.kind in ("new", "changed"):
-                missing.append(copy)
+                missing.append((copy, True))
                 continue
             page, earlier = observation.representative or observation.key, observation.earlier
-            if observation.provisional and earlier.same_request:
-                if self._closing:  # this crawl cannot wait for the other one
-                    missing.append(copy)
-                else:
-                    self._held.add(page, copy)
-            elif not earlier.same_request or (not earlier.gave_items and self.gives_items):
-                missing.append(copy)
-                uncalled.add(copy)
-            else:
+            is_pending = observation.provisional and earlier.same_request
+            if is_pending and self._closing:  # this crawl cannot wait for the other one
+                missing.append((copy, True))
+            elif is_pending:
+                self._held.add(page, copy)
+            elif earlier.same_request and (earlier.gave_items or not self.gives_items):
                 self.leave(page, copy, answered=earlier.gave_items)
+            else:
+                missing.append((copy, False))
         if all_at_once or self._closing:
-            self.request(missing)
+            self.request([copy for copy, _ in missing])
         elif missing:
-            first, *others = missing
-            self.request([first], anew=first not in uncalled)
-            others = [copy for copy in others if copy.request is not first.request]
-            self._held.add(first.key, *others)
+            (first, anew), *others = missing
+            self.request([first], anew=anew)
+            same = first.request
+            self._held.add(first.key, *(copy for copy, _ in others if copy.request is not same))
 
     def _try_patterns(self) -> None:
         """Request an unanswered copy of each URL pattern, unless enough were requested before.
@@ -445,10 +443,8 @@ class Retries:
         patterns = set()
         for key, copies in reversed([*self._left.by_page.items()]):
             copy = next((one for one in reversed(copies) if not one.answered), None)
-            if copy is None:
-                continue
-            pattern = url_pattern(copy.request.url)
-            if pattern not in patterns and self._tried[pattern] < _TRIED_COPIES:
+            pattern = "" if copy is None else url_pattern(copy.request.url)
+            if copy and pattern not in patterns and self._tried[pattern] < _TRIED_COPIES:
                 patterns.add(pattern)
                 self._tried[pattern] += 1
                 self.request(self._left.take(key, {copy}.__contains__), anew=False)
