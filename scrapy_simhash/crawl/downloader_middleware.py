@@ -100,14 +100,11 @@ class SimhashDownloaderMiddleware(Component):
         """
         if self._pages.index is None or request.callback is NO_CALLBACK:
             return
-
-        def text() -> PageToObserve | None:
-            if page is None or page.fingerprint is None:
-                return None
-            return PageToObserve(key, page.fingerprint, evidence_of(key, page))
-
+        text = None
+        if page is not None and page.fingerprint is not None:
+            text = PageToObserve(key, page.fingerprint, evidence_of(key, page))
         if CARRIED_META_KEY not in request.meta:  # no spider output: perhaps an inline download
-            self._settlement.downloaded(key, text())
+            self._settlement.downloaded(key, text)
         self._pages.came_again(key, text, request.meta.get(OTHER_URL_META_KEY))
 
     async def _fingerprint(self, request: Request, response: Response) -> PageFingerprint | None:

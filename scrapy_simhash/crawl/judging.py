@@ -383,21 +383,18 @@ class Judging:
         elif reason == "request" and observation.evidence.request != UNLIKE_ANY:
             self.calls.tell(observation.key, lambda index: index.accept(observation))
 
-    def came_again(
-        self, key: str, page: Callable[[], Text | None], other: str | None = None
-    ) -> None:
+    def came_again(self, key: str, page: Text | None, other: str | None = None) -> None:
         """Record that a page arrived, perhaps again.
 
-        :param page: returns the content; None if it cannot be judged.
+        :param page: the content; None if it cannot be judged.
         :param other: key of the page whose callback requested this one under another query. If it
             gave nothing else, this is the same page.
         """
         self._ran_late.pop(key, None)
         for one in [key] if other is None or other not in self._replaced else [key, other]:
             if one in self.contents or one in self.retries:
-                text = page()
-                self.contents.came_again(one, text)
-                self.retries.came_again(one, text, key)
+                self.contents.came_again(one, page)
+                self.retries.came_again(one, page, key)
 
     def idle(self) -> bool:
         """Discard verdicts that no callback took; return True if dropped copies still wait."""

@@ -258,7 +258,7 @@ class Retries:
     def confirmed(
         self,
         key: str,
-        page: Text | None = None,
+        page: Text,
         *,
         gave_items: bool = True,
         is_to_call: Callable[[DroppedCopy], bool] = lambda _: False,
@@ -266,12 +266,10 @@ class Retries:
         """Release the copies of a confirmed page, or ask for them if it gave no items.
 
         :param page: the confirmed content. Copies of other content that is pending under the same
-            key stay held. None releases all copies.
+            key stay held.
         :param is_to_call: returns True for a copy whose callback is to run all the same.
         """
-        released = self._held.take(
-            key, lambda copy: page is None or self._rules.is_copy(copy, page)
-        )
+        released = self._held.take(key, lambda copy: self._rules.is_copy(copy, page))
         self.request([copy for copy in released if is_to_call(copy)], anew=False)
         released = [copy for copy in released if not is_to_call(copy)]
         self._request_outdated(key, page)

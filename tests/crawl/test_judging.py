@@ -136,7 +136,7 @@ def test_a_page_that_only_led_to_itself_under_another_query_is_compared_with_tha
     first.other_url, first.outputs = True, outputs
     world.judging.settle_page(first, confirmed=True)
     story = PageToObserve("a?t=1", world.detector.fingerprint_page(html("clock")).fingerprint)
-    world.judging.came_again("a?t=1", lambda: story, "a")
+    world.judging.came_again("a?t=1", story, "a")
     assert world.requested == [], "the other content is not settled yet"
     world.judging.retries.confirmed("a?t=1", story)
     assert [request.url for request in world.requested] == requested
