@@ -174,7 +174,7 @@ class Policy:
         gave_items = observation is None or observation.earlier.gave_items
         if not gave_items and (around.gives_items or call):
             return Action(follow=follow), "no_items" if hides_items else None
-        if hides_items and around.has_foreign:
+        if hides_items and around.has_foreign and gave_items:
             return Action(follow=follow), "values"
         if hides_items and around.is_flood:
             reason = "flood"

@@ -44,13 +44,15 @@ class World:
         )
         self.judging.open(CrawlStarts(Settings()))
 
-    def arrives(self, key, request=ONE, *, text="mill"):
+    def arrives(self, key, request=ONE, *, text="mill", **around):
         """Judge a page, and return its state. Its callback has not run yet."""
         page = self.detector.fingerprint_page(html(text))
         page = replace(page, evidence=page.evidence._replace(request=request))
         response, repeated = HtmlResponse(f"https://x.test/{key}"), Request(f"https://x.test/{key}")
         verdict = self.judging.judge(key, page, response)
-        action, reason = self.judging.act_on(verdict, repeated, Circumstances, response)
+        action, reason = self.judging.act_on(
+            verdict, repeated, lambda: Circumstances(**around), response
+        )
         state = PageState(key, verdict, action, repeated)
         state.reason = reason
         return state
@@ -81,6 +83,16 @@ def test_a_copy_that_gives_no_items_does_not_take_the_place_of_a_page_without_it
     giving = world.arrives("c")
     world.ends(giving)
     assert world.stored() == {"c"}
+
+
+def test_a_page_without_items_says_nothing_of_the_items_of_its_copies(world):
+    world.ends(world.arrives("a"), items=False)
+    copy = world.arrives("b", has_foreign=True)  # as in a crawl that shares its index
+    assert (copy.dropped, copy.reason) == (True, None)
+    world.judging.retries.begin_giving()
+    assert [request.url for request in world.requested] == ["https://x.test/b"]
+    world.ends(world.arrives("c", text="clock"))
+    assert world.arrives("d", text="clock", has_foreign=True).reason == "values"
 
 
 def test_a_dropped_page_that_is_seen_twice_is_not_pending(tmp_path):
