@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 _CHROME_ROLES = frozenset(
     "alertdialog banner complementary contentinfo dialog menu menubar navigation search".split()
 )
-_NAVIGATION_ROLES = ("menu", "menubar", "navigation")
+_BESIDE_ROLES = ("complementary", "menu", "menubar", "navigation")
 _SECTION_TAGS = frozenset(("article", "main", "section"))
 # Elements that may contain the content, whatever their role or class, and those that are hidden. An
 # ``article`` may be a comment.
@@ -86,21 +86,21 @@ def rename_by_attributes(elements: Elements) -> list[tuple[HtmlElement, str]]:
 
     for element in hidden_elements(elements):
         rename(element, "script")
-    navigation = list(elements.tagged("nav"))
+    besides = elements.tagged("nav", "aside")
     for role in elements.values("role"):
         if role in _CHROME_ROLES:
             rename(role.getparent(), "nav")
-            if role in _NAVIGATION_ROLES:
-                navigation.append(role.getparent())
+            if role in _BESIDE_ROLES:
+                besides.append(role.getparent())
         elif role == "main":
             rename(role.getparent(), "main")
-    # Links beside the heading may be all that a page has.
+    # What stands beside the heading may be all that a page has.
     beside = holding(elements.tagged("h1"))
-    for nav in navigation:
-        above = list(nav.iterancestors())
+    for element in besides:
+        above = list(element.iterancestors())
         is_beside = bool(above) and above[0].tag != "body" and above[0] in beside
         if is_beside or any(one.tag == "main" for one in above):
-            rename(nav, ASIDE)
+            rename(element, ASIDE)
     # Other consent dialogs are chrome by their tag or role already.
     for element in consent_banners(elements):
         rename(element, "nav")

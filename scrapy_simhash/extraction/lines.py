@@ -28,7 +28,7 @@ _BLOCK_TAGS = (
 # Each of these is one line: a row of a table, an item of a list, a term or its description.
 _ROW_TAGS = ("tr", "li", "dt", "dd")
 _CELL_TAGS = ("td", "th")
-_LINK_TAGS = ("a", "button")
+_LINK_TAGS = ("a", "area", "button")
 # Besides `href`, where a click leads, and what it runs.
 _LEADING_ATTRIBUTES = "@onclick | @data-href | @data-url | @data-link | @formaction"
 # Hidden values that are as long protect a form, and differ from one visit to the next.

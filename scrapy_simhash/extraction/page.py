@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 from functools import cached_property
-from itertools import dropwhile, islice, takewhile
+from itertools import dropwhile, islice
 from typing import TYPE_CHECKING
 
 from scrapy_simhash.extraction.declared import declared
@@ -363,11 +363,12 @@ def _prices(lines: Sequence[Line]) -> list[str]:
 
 
 def _notices(lines: Sequence[Line]) -> Iterator[str]:
-    """Yield short lines without digits below the heading that are no part of the content, such as
-    "Cancelled" in an aside or "Sold out" on the button of a form.
+    """Yield short lines without digits between the heading and the first text that are no part of
+    the content, such as "Cancelled" in an aside or "Sold out" on the button of a form.
     """
-    below = islice(dropwhile(lambda line: not line.heading, lines), 1, _MAX_LINES_BELOW)
-    for line in takewhile(lambda line: line.words < _MIN_TEXT_WORDS, below):
+    below = [*islice(dropwhile(lambda line: not line.heading, lines), 1, _MAX_LINES_BELOW)]
+    texts = (at for at, line in enumerate(below) if line.words >= _MIN_TEXT_WORDS)
+    for line in below[: next(texts, 0)]:
         is_beside = (line.chrome or line.aside) and not line.is_links
         if is_beside and not any(map(str.isdigit, line.text)):
             yield line.text

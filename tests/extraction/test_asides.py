@@ -129,9 +129,10 @@ class TestTexts:
             "<main><h1>A to Z</h1><p>All boats.</p><div role=navigation>{}</div></main>",
             "<div><h1>A to Z</h1><p>All boats.</p><nav>{}</nav></div>",
             "<div><h1>A to Z</h1><p>All boats.</p><ul role=menu>{}</ul></div>",
+            "<main><h1>A to Z</h1><p>All boats.</p><aside><ul>{}</ul></aside></main>",
         ],
     )
-    def test_navigation_beside_the_heading_is_the_text_of_a_page_without_another(
+    def test_what_stands_beside_the_heading_is_the_text_of_a_page_without_another(
         self, extractor, page
     ):
         links = "".join(f"<li><a href=/boat/{n}>Boat {n}</a></li>" for n in range(40))

@@ -165,6 +165,7 @@ def test_links_with_one_text_lead_to_the_entries_of_a_list():
     for form in (
         "<li><a href='{url}'>More</a>",
         "<div><a href='{url}'><img></a></div>",
+        "<area href='{url}' alt=Hill>",
         "<p>Click to see <a href='{url}'>it</a></p>",
     ):
         for count, found in ((9, 0), (10, 11)):
