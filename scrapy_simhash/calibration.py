@@ -218,7 +218,11 @@ def resemblances(texts: Sequence[str]) -> Iterator[Array]:
     Shingles are compared by 64-bit hashes. Unlike in `scrapy_simhash.resemblance`, each text has
     its own shingle length; shingles of different lengths are never equal.
     """
-    hashes = [_distinct_shingles(text) for text in texts]
+    tokens_of_texts = (shingle_tokens(text) for text in texts)
+    hashes = [
+        np.unique(shingle_hashes(token_hashes(tokens), shingle_length([tokens])))
+        for tokens in tokens_of_texts
+    ]
     sizes = np.array([len(one) for one in hashes], dtype=np.int64)
     owners = np.repeat(np.arange(len(texts)), sizes)
     _, shingles = np.unique(
@@ -233,11 +237,6 @@ def resemblances(texts: Sequence[str]) -> Iterator[Array]:
         offsets = np.repeat(starts[own] - np.cumsum(counts) + counts, counts)
         shared = np.bincount(holders[np.arange(len(offsets)) + offsets], minlength=len(texts))
         yield shared / np.maximum(size + sizes - shared, 1)
-
-
-def _distinct_shingles(text: str) -> Array:
-    tokens = shingle_tokens(text)
-    return np.unique(shingle_hashes(token_hashes(tokens), shingle_length([tokens])))
 
 
 class Sample(NamedTuple):

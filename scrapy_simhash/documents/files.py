@@ -74,38 +74,28 @@ def uncompressed(stream: BinaryIO) -> Iterator[io.BufferedReader]:
     if not buffered.peek(2).startswith(GZIP_MARK):
         yield buffered
         return
-    content = Gunzip(buffered)
+    content = Gunzip(fileobj=buffered, mode="rb")
     yield io.BufferedReader(content, _BUFFER_BYTES)
     if content.damage is not None:
         raise DamagedFile(content.damage)
 
 
-class Gunzip(io.RawIOBase):
+class Gunzip(gzip.GzipFile):
     """The content of all members of a gzip file up to its end, or up to the first damage.
 
-    After the damage was reached, `damage` says what it is.
+    After the damage was reached, `damage` says what it is. Read it through a `BufferedReader`.
     """
 
-    def __init__(self, compressed: BinaryIO) -> None:
-        self._content = gzip.GzipFile(fileobj=compressed)
-        self.damage: str | None = None
+    damage: str | None = None
 
-    def readable(self) -> bool:
-        """Return True."""
-        return True
-
-    def readinto(self, buffer: Any) -> int:
-        """Fill a buffer with the next bytes, and return how many these are; 0 at the end."""
-        if self.damage is not None:
-            return 0
+    def read(self, size: int | None = -1) -> bytes:
+        """Return the next bytes, at most `size`; none at the end."""
         try:
-            # `readinto` would lose the bytes that it read before it raised an error.
-            content = self._content.read1(len(buffer))
+            # GzipFile's `read` would lose the bytes that it read before it raised an error.
+            return b"" if self.damage is not None else self.read1(-1 if size is None else size)
         except (EOFError, gzip.BadGzipFile, zlib.error) as error:
             self.damage = str(error)
-            return 0
-        buffer[: len(content)] = content
-        return len(content)
+            return b""
 
 
 @contextmanager

@@ -113,7 +113,7 @@ def json_parts(lines: Iterable[bytes], encoding: str, max_bytes: int) -> Iterato
         text = text[start:] + "".join(pending)
         at -= start
         pending.clear()
-        while (at := _end_of(_BETWEEN, text, at)) < len(text):
+        while (between := _BETWEEN.match(text, at)) and (at := between.end()) < len(text):
             reason: str | None = None
             end: int | None
             try:
@@ -131,11 +131,6 @@ def json_parts(lines: Iterable[bytes], encoding: str, max_bytes: int) -> Iterato
             yield record_part(_bytes_of(text[at:end], encoding), max_bytes, reason)
             at = end
         needed = len(text) - at  # doubles, because parsing begins again
-
-
-def _end_of(pattern: re.Pattern[str], text: str, at: int) -> int:
-    found = pattern.match(text, at)
-    return at if found is None else found.end()
 
 
 def _end_of_broken(text: str, at: int) -> int | None:

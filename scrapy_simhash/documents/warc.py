@@ -132,7 +132,7 @@ def decompressed(body: bytes, encodings: str, max_bytes: int) -> bytes | None:
 
 def _gunzip(body: bytes, size: int) -> bytes:
     """Return what all members of a body contain, up to the first damage."""
-    stream = Gunzip(io.BytesIO(body))
+    stream = Gunzip(fileobj=io.BytesIO(body), mode="rb")
     content = io.BufferedReader(stream).read(size)
     if stream.damage is not None and not content:
         raise DamagedFile(stream.damage)
