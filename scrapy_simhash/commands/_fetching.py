@@ -43,9 +43,8 @@ class _FetchSpider(Spider):
     name = "simhash"
     urls: Sequence[str]
     reader: DocumentReader
-    # By position, because a URL may be given twice.
-    pages: dict[int, Document]
-    problems: dict[int, str]
+    # By position, because a URL may be given twice: the page, or why there is none.
+    answers: list[Document | str]
 
     async def start(self) -> AsyncIterator[Any]:
         for position, url in enumerate(self.urls):
@@ -64,13 +63,13 @@ class _FetchSpider(Spider):
             is_html = isinstance(response, HtmlResponse)
             try:
                 page = self.reader.page(name, response.body, response.text, html=is_html)
-                self.pages[position] = page._replace(url=response.url)
+                self.answers[position] = page._replace(url=response.url)
             except Unreadable as error:
-                self.problems[position] = str(Skipped(name, error.reason, error.detail))
+                self.answers[position] = str(Skipped(name, error.reason, error.detail))
             return
         header = response.headers.get("Content-Type")
         content_type = "no Content-Type" if header is None else header.decode("latin-1")
-        self.problems[position] = (
+        self.answers[position] = (
             f"{name} is not text ({content_type}): save its text to a file, and name that file"
         )
 
@@ -82,7 +81,7 @@ class _FetchSpider(Spider):
             problem = "the site's robots.txt forbids it (setting ROBOTSTXT_OBEY)"
         else:
             problem = f"{type(error).__name__}: {error}".rstrip(": ")
-        self.problems[position] = f"{self.urls[position]} cannot be fetched: {problem}"
+        self.answers[position] = f"{self.urls[position]} cannot be fetched: {problem}"
 
 
 def fetch_all(
@@ -101,12 +100,15 @@ def fetch_all(
     settings.setdict(_OVERRIDDEN, priority="cmdline")
     if reader.max_bytes:
         settings.set("DOWNLOAD_MAXSIZE", reader.max_bytes, priority="cmdline")
-    pages: dict[int, Document] = {}
-    problems: dict[int, str] = {}
+    answers: list[Document | str] = [
+        f"{url} cannot be fetched: no response arrived; `scrapy simhash … --loglevel DEBUG` shows "
+        "more"
+        for url in urls
+    ]
     # CrawlerProcess works with every reactor; AsyncCrawlerProcess works without one.
     has_reactor = settings.getbool("TWISTED_REACTOR_ENABLED")
     process = (CrawlerProcess if has_reactor else AsyncCrawlerProcess)(settings)
-    process.crawl(_FetchSpider, urls=urls, reader=reader, pages=pages, problems=problems)
+    process.crawl(_FetchSpider, urls=urls, reader=reader, answers=answers)
     try:
         # With Scrapy's handlers, the first Ctrl-C would wait for running downloads.
         process.start(install_signal_handlers=False)
@@ -115,11 +117,9 @@ def fetch_all(
         if (reactor := sys.modules.get("twisted.internet.reactor")) is not None:
             reactor.getThreadPool().stop()
         raise
-    for position, url in enumerate(urls):
-        if position not in pages:
-            no_response = (
-                f"{url} cannot be fetched: no response arrived; `scrapy simhash … --loglevel DEBUG`"
-                " shows more"
-            )
-            raise SimhashError(problems.get(position, no_response))
-    return [pages[position] for position in range(len(urls))]
+    pages = []
+    for answer in answers:
+        if isinstance(answer, str):
+            raise SimhashError(answer)
+        pages.append(answer)
+    return pages

@@ -113,12 +113,6 @@ def is_standard_output(name: str) -> bool:
         return False  # no such file; or stdout is missing, closed or without a descriptor
 
 
-def show_bytes(content: bytes) -> None:
-    """Write bytes of the result. Do nothing if the process has no standard output."""
-    if sys.stdout is not None:
-        sys.stdout.buffer.write(content)
-
-
 def writable(file: str) -> Path:
     """Return the path of a file to write. Call this before long work, to report errors early.
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING
 
 from scrapy_simhash.commands._command import Command, argument, index_location
 from scrapy_simhash.commands._output import (
     is_standard_output,
-    show_bytes,
     show_result,
     writable,
 )
@@ -45,7 +45,8 @@ def _run(options: argparse.Namespace) -> None:
 
     where = index_location(options)
     if is_standard_output(options.file):
-        show_bytes(render(report_data(where)).encode())
+        if sys.stdout is not None:
+            sys.stdout.buffer.write(render(report_data(where)).encode())
         return
     file = writable(options.file)
     if file.suffix not in (".html", ".htm") and not file.exists():

@@ -58,7 +58,7 @@ class Judge:
         self._observed: dict[str, Observation] = {}
         if checkpoint.index_entries is None:
             self.commit()
-        elif len(index) > checkpoint.index_entries + len(checkpoint.evidence):
+        elif len(index) > checkpoint.index_entries + len(checkpoint.confirmed):
             raise state.damaged_error()
         else:
             self._repeat(checkpoint)
@@ -84,9 +84,8 @@ class Judge:
         """Judge the next record."""
         if record.key in self._observed:
             self.commit()
-        known_verdict = self._known_verdict(record)
-        verdict = known_verdict or self._verdict(record)
-        is_seen = known_verdict is not None or self._is_seen(verdict)
+        verdict, is_known = self._verdict(record)
+        is_seen = is_known or self._is_seen(verdict)
         is_dropped = self._options.action == "drop" and is_seen
         values = {"key": record.key, **verdict.to_dict()}
         del values["canonical"]  # `dedupe` does not read rel=canonical
@@ -94,7 +93,7 @@ class Judge:
         cluster = None if verdict.kind == "skipped" else verdict.representative or record.key
         values |= {"cluster": cluster, "dropped": is_dropped}
         if self._known is not None:
-            values["known"] = known_verdict is not None
+            values["known"] = is_known
         self._lines.append(json.dumps(values).encode("ascii") + b"\n")
         self.records_judged += 1
         if (observation := verdict.observation) is not None:  # else it is known or skipped
@@ -106,27 +105,22 @@ class Judge:
         if len(self._lines) == BATCH_RECORDS or verdict.kind == "changed":
             self.commit()
 
-    def _verdict(self, record: Fingerprinted) -> Verdict:
+    def _verdict(self, record: Fingerprinted) -> tuple[Verdict, bool]:
+        """Return the verdict on a record; and True for a copy of a known record, which is a
+        ``near-duplicate`` or, with the same key, ``unchanged``.
+        """
         key, fingerprint, evidence, skipped = record
         if fingerprint is None:
             bits = self._options.scheme.bits
-            return Verdict(kind="skipped", key=key, bits=bits, reason=skipped)
+            return Verdict(kind="skipped", key=key, bits=bits, reason=skipped), False
         in_scope = self._options.scope(key)
-        return self._detector.verdict(
-            self._index.observe(key, fingerprint, evidence, in_scope=in_scope), 0
-        )
-
-    def _known_verdict(self, record: Fingerprinted) -> Verdict | None:
-        """Return the verdict on a copy of a known record: ``near-duplicate``, or ``unchanged`` for
-        the same key. Return None for other records.
-        """
-        key, fingerprint, evidence, _ = record
-        if self._known is None or fingerprint is None:
-            return None
-        page = PageToObserve(key, fingerprint, evidence, self._options.scope(key))
-        verdict = self._detector.verdict(self._known.foresee(page), 0)
-        is_known = verdict.kind in ("near-duplicate", "unchanged")
-        return replace(verdict, observation=None) if is_known else None
+        if self._known is not None:
+            page = PageToObserve(key, fingerprint, evidence, in_scope)
+            verdict = self._detector.verdict(self._known.foresee(page), 0)
+            if verdict.kind in ("near-duplicate", "unchanged"):
+                return replace(verdict, observation=None), True
+        observation = self._index.observe(key, fingerprint, evidence, in_scope=in_scope)
+        return self._detector.verdict(observation, 0), False
 
     def commit(self) -> None:
         """Write the batch to the state, and then to the index."""
@@ -150,7 +144,10 @@ class Judge:
         return Checkpoint(
             records=self.records_judged - len(self._lines),
             lines=b"".join(self._lines),
-            evidence=[encode_evidence(one.evidence).hex() for one in self._to_confirm()],
+            confirmed=[
+                (one.key, f"{one.fingerprint:x}", encode_evidence(one.evidence).hex())
+                for one in self._to_confirm()
+            ],
             index_entries=len(self._index),
             crawl_start=self._index.crawl_start,
             damaged=self._damaged,
@@ -167,16 +164,11 @@ class Judge:
 
     def _repeat(self, checkpoint: Checkpoint) -> None:
         """Repeat the changes of the last batch to the index, some of which a kill may have lost."""
-        evidence = iter(checkpoint.evidence)
-        for line in checkpoint.lines.splitlines():
-            verdict: dict[str, Any] = json.loads(line)
-            if verdict["kind"] not in ("new", "changed", "unchanged") or verdict.get("known"):
-                continue
-            key, fingerprint = verdict["key"], int(verdict["fingerprint"], 16)
+        for key, fingerprint, evidence in checkpoint.confirmed:
             observation = self._index.observe(
                 key,
-                fingerprint,
-                decode_evidence(bytes.fromhex(next(evidence))),
+                int(fingerprint, 16),
+                decode_evidence(bytes.fromhex(evidence)),
                 in_scope=self._options.scope(key),
             )
             if observation.similar_to is not None:

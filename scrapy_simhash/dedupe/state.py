@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
     from typing_extensions import Self
 
-_FORMAT = "scrapy-simhash dedupe 5"
+_FORMAT = "scrapy-simhash dedupe 6"
 
 Phase = Literal["judging", "judged", "written"]
 
@@ -52,8 +52,8 @@ class Checkpoint:
         when the output is complete and has to be moved into place.
     :param records: number of verdicts before the batch.
     :param lines: verdicts of the batch.
-    :param evidence: evidence, as hexadecimal digits, of the records that the batch adds to the
-        index or finds unchanged there.
+    :param confirmed: key, fingerprint and evidence, both as hexadecimal digits, of the records that
+        the batch adds to the index or finds unchanged there.
     :param index_entries: number of entries in the index before the batch; None without a batch.
     :param crawl_start: first sequence number of this run in the index; None without a batch.
     :param damaged: name of a file that cannot be read to its end → reason.
@@ -62,7 +62,7 @@ class Checkpoint:
     phase: Phase = "judging"
     records: int = 0
     lines: bytes = b""
-    evidence: list[str] = field(default_factory=list)
+    confirmed: list[tuple[str, str, str]] = field(default_factory=list)
     index_entries: int | None = None
     crawl_start: int | None = None
     damaged: dict[str, str] = field(default_factory=dict)
