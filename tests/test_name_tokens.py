@@ -47,12 +47,8 @@ DIFFERENT = [
 ]
 SAME = [
     [
-        "A new Ferry",
-        "a new ferry",
-        "A  NEW\nFERRY",
-        "“A new ferry”",
-        "‘A new ferry’",
-        "A new ferry.",
+        *("A new Ferry", "a new ferry", "A  NEW\nFERRY", "“A new ferry”"),
+        *("‘A new ferry’", "A new ferry."),
     ],
     ["Ferry — harbour", "FERRY | Harbour", "Ferry: harbour", "Ferry, harbour", "Ferry (harbour)"],
     ["FTP-Archive", "ftp archive", "FTP–Archive", "FTP/Archive", "FTP - Archive", "FTP -Archive"],

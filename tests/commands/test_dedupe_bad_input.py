@@ -1,6 +1,7 @@
 """``dedupe`` with wrong options or input, a locked index, a full disk, and interruptions."""
 
 import json
+import shlex
 import signal
 import time
 
@@ -32,49 +33,37 @@ def files_besides_input(folder):
     return sorted(path.name for path in folder.iterdir() if path.name != "in.jsonl")
 
 
+SAME = "are the same or lie in each other"
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["none.jsonl", "-o", "o"], "none.jsonl cannot be read or written: No such file"),
-        (["", "-o", "o"], "a file name is empty"),
-        (
-            ["in.jsonl", "-o", "in.jsonl", "--overwrite"],
-            "in.jsonl, which is read, are the same or lie in each other",
-        ),
-        (["in.jsonl", "-o", "nowhere/o"], "there is no folder nowhere"),
-        (
-            ["in.jsonl", "-o", "o", "--verdicts", "o"],
-            "o, the verdicts, and o, the output, are the same or lie in each other",
-        ),
-        (["in.jsonl", "-o", "there.jsonl"], "exists already: --overwrite"),
-        (["in.jsonl", "-o", "o", "--verdicts", "there.jsonl"], "exists already: --overwrite"),
-        (["in.jsonl", "-o", "full"], "full is a folder that exists already"),
-        (["strange", "-o", "o"], "its name does not say its format: add --format"),
-        (["in.jsonl", "page.html", "-o", "o"], "of different formats"),
-        (["full", "-o", "o", "--format", "csv"], "full is a folder: only HTML"),
-        (
-            ["full", "-o", "full/o"],
-            "full/o, the output, and full, which is read, are the same or lie in each other",
-        ),
-        (["full", "-o", "o", "-s", "SIMHASH_ACTION=tag"], "html has no fields for tags"),
-        (["in.jsonl", "-o", "o", "--text-field", "x"], "no field 'x'; there are 'url', 'text'"),
-        (["title.jsonl", "-o", "o"], "which field is the text? There are 'title', 'price'"),
-        (["bad.csv", "-o", "o"], "its first line cannot be read as names of columns"),
-        (["a.csv", "b.csv", "-o", "o"], "b.csv has other columns than a.csv"),
-        (["broken.jsonl", "-o", "o"], "no record can be read: is it json-lines in utf-8?"),
-        (["latin.csv", "-o", "o"], "no record can be read: is it csv in utf-8?"),
-        (
-            ["in.jsonl", "-o", "i", "--index", "i"],
-            "i, the index, and i, the output, are the same or lie in each other",
-        ),
-        (
-            ["full", "-o", "o", "--index", "full/i"],
-            "full/i, the index, and full, which is read, are the same or lie in each other",
-        ),
-        (["/dev/null", "-o", "o", "--format", "csv"], "so it must be a regular file"),
-        (["in.jsonl", "-o", "o", "--index", "full"], "it has other files, but no manifest.json"),
-        (["in.jsonl", "-o", "o", "--index", "classic"], "it was made with the scheme"),
-        (["in.jsonl", "-o", "o", "-s", "SIMHASH_PRESET=lyq"], "at distance 15 of 32 bits"),
+        ("none.jsonl -o o", "none.jsonl cannot be read or written: No such file"),
+        ("'' -o o", "a file name is empty"),
+        ("in.jsonl -o in.jsonl --overwrite", f"in.jsonl, which is read, {SAME}"),
+        ("in.jsonl -o nowhere/o", "there is no folder nowhere"),
+        ("in.jsonl -o o --verdicts o", f"o, the verdicts, and o, the output, {SAME}"),
+        ("in.jsonl -o there.jsonl", "exists already: --overwrite"),
+        ("in.jsonl -o o --verdicts there.jsonl", "exists already: --overwrite"),
+        ("in.jsonl -o full", "full is a folder that exists already"),
+        ("strange -o o", "its name does not say its format: add --format"),
+        ("in.jsonl page.html -o o", "of different formats"),
+        ("full -o o --format csv", "full is a folder: only HTML"),
+        ("full -o full/o", f"full/o, the output, and full, which is read, {SAME}"),
+        ("full -o o -s SIMHASH_ACTION=tag", "html has no fields for tags"),
+        ("in.jsonl -o o --text-field x", "no field 'x'; there are 'url', 'text'"),
+        ("title.jsonl -o o", "which field is the text? There are 'title', 'price'"),
+        ("bad.csv -o o", "its first line cannot be read as names of columns"),
+        ("a.csv b.csv -o o", "b.csv has other columns than a.csv"),
+        ("broken.jsonl -o o", "no record can be read: is it json-lines in utf-8?"),
+        ("latin.csv -o o", "no record can be read: is it csv in utf-8?"),
+        ("in.jsonl -o i --index i", f"i, the index, and i, the output, {SAME}"),
+        ("full -o o --index full/i", f"full/i, the index, and full, which is read, {SAME}"),
+        ("/dev/null -o o --format csv", "so it must be a regular file"),
+        ("in.jsonl -o o --index full", "it has other files, but no manifest.json"),
+        ("in.jsonl -o o --index classic", "it was made with the scheme"),
+        ("in.jsonl -o o -s SIMHASH_PRESET=lyq", "at distance 15 of 32 bits"),
     ],
 )
 def test_a_command_that_is_refused_changes_no_file(run, feed, folder, arguments, message):
@@ -94,7 +83,7 @@ def test_a_command_that_is_refused_changes_no_file(run, feed, folder, arguments,
         written(folder, content, name)
     open_index(folder / "classic", Scheme.preset("classic")).close()
     before = files_besides_input(folder)
-    ran = run("dedupe", *arguments)
+    ran = run("dedupe", *shlex.split(arguments))
     assert (ran.code, ran.out) == (1, "")
     assert message in ran.err
     assert len(ran.err.splitlines()) == 1

@@ -193,17 +193,8 @@ class Carried(GeneratedSpider):
     """A half-filled item goes to a second page, which is the same for all documents."""
 
     ways = (
-        "kwargs",
-        "meta",
-        "row",
-        "record",
-        "loader",
-        "nested",
-        "partial",
-        "closure",
-        "response",
-        "attribute",
-        "wrapper",
+        *("kwargs", "meta", "row", "record", "loader", "nested", "partial", "closure"),
+        *("response", "attribute", "wrapper"),
     )
 
     def answer(self, path: str, request: Request, count: int) -> Any:
@@ -527,16 +518,8 @@ class Errback(_BaseIdle):
     """An errback requests each failed page again, and gives an item for it in the end."""
 
     ways = (
-        "same",
-        "copied",
-        "buster",
-        "engine",
-        "engine buster",
-        "engine path",
-        "engine later",
-        "idle buster",
-        "idle path",
-        "all by engine",
+        *("same", "copied", "buster", "engine", "engine buster", "engine path", "engine later"),
+        *("idle buster", "idle path", "all by engine"),
     )
 
     async def later(self, request: Request) -> None:

@@ -147,40 +147,36 @@ def warc(compressed, *, dropped=()):
 def test_warc_records_of_other_types(tmp_path):
     html, other = page(text(1)).encode(), page(text(2)).encode()
     answer = http_response(brotli.compress(html), "Content-Encoding: br", "Content-Type: text/html")
-    plain = {"content_type": "text/plain"}
+    twice = ("Content-Encoding: gzip", "content-encoding: gzip", "Content-Type: text/html")
+    packed = http_response(gzip.compress(gzip.compress(other)), *twice)
+    kind = "text/html", "text/plain", "text/markdown", "text/css"
+    # Type of the record, its block, its type of content, and its verdict; None if it is passed over.
+    expected = [
+        ("resource", html, kind[0], "new"),
+        ("response", answer, None, "near-duplicate"),
+        ("response", answer.replace(b": br", b": xy"), None, "content_encoding"),
+        ("resource", other, kind[0], "new"),
+        ("resource", b"body {}", kind[3], "not_html"),
+        ("conversion", text(3).encode(), kind[1], "new"),
+        ("conversion", f"{text(3)} x".encode(), kind[1], "near-duplicate"),
+        ("conversion", html, kind[0], "near-duplicate"),
+        ("metadata", text(3).encode(), kind[1], None),
+        ("response", http_response(b'{"a": "%b"}' % html), None, "not_html"),
+        ("conversion", text(3).encode(), kind[2], "near-duplicate"),
+        ("response", packed, None, "near-duplicate"),
+    ]
     records = [
-        warc_record("resource", html, "https://e.com/1", content_type="text/html"),
-        warc_record("response", answer, "https://e.com/2"),
-        warc_record("response", answer.replace(b": br", b": xy"), "https://e.com/3"),
-        warc_record("resource", other, "https://e.com/4", content_type="text/html"),
-        warc_record("resource", b"body {}", "https://e.com/5", content_type="text/css"),
-        warc_record("conversion", text(3).encode(), "https://e.com/6", **plain),
-        warc_record("conversion", f"{text(3)} x".encode(), "https://e.com/7", **plain),
-        warc_record("conversion", html, "https://e.com/8", content_type="text/html"),
-        warc_record("metadata", text(3).encode(), "https://e.com/9", **plain),
-        warc_record("response", http_response(b'{"a": "%b"}' % html), "https://e.com/10"),
-        warc_record(
-            "conversion", text(3).encode(), "https://e.com/11", content_type="text/markdown"
-        ),
-        warc_record(
-            "response",
-            http_response(
-                gzip.compress(gzip.compress(other)),
-                *("Content-Encoding: gzip", "content-encoding: gzip", "Content-Type: text/html"),
-            ),
-            "https://e.com/12",
-        ),
+        warc_record(type_, block, f"https://e.com/{number}", content_type=content_type)
+        for number, (type_, block, content_type, _) in enumerate(expected)
     ]
     (tmp_path / "in.warc.wet").write_bytes(b"".join(records))
     summary = run(tmp_path, "in.warc.wet")
     verdicts = read_lines(tmp_path / "verdicts")
     assert [v["reason"] if v["kind"] == "skipped" else v["kind"] for v in verdicts] == [
-        *("new", "near-duplicate", "content_encoding", "new", "not_html"),
-        *("new", "near-duplicate", "near-duplicate", "not_html"),
-        *("near-duplicate", "near-duplicate"),
+        verdict for *_, verdict in expected if verdict
     ]
     assert summary.passed_over == 1
-    kept = [records[at] for at in (0, 2, 3, 4, 5, 8, 9)]
+    kept = [r for r, (*_, v) in zip(records, expected, strict=True) if v != "near-duplicate"]
     assert (tmp_path / "out").read_bytes() == b"".join(kept)
 
 

@@ -54,12 +54,7 @@ def left_in(folder):
         known = filter(None, map(index.entry, keys))
         entries = [(entry.key, entry.fingerprint, entry.evidence) for entry in known]
         size = len(index)
-    assert sorted(path.name for path in folder.iterdir()) == [
-        "in.jsonl",
-        "index",
-        "out",
-        "verdicts",
-    ]
+    assert {path.name for path in folder.iterdir()} == {"in.jsonl", "index", "out", "verdicts"}
     return (folder / "out").read_bytes(), (folder / "verdicts").read_bytes(), entries, size
 
 

@@ -6,7 +6,7 @@ import struct
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from importlib.util import find_spec
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -125,21 +125,9 @@ class DatabaseBackend:
     def url(self) -> str:
         return f"{self.name}:{self.directory}"
 
-    def open(
-        self,
-        *,
-        max_distance: int = K,
-        incremental: bool = False,
-        confirmation: Confirmation | None = None,
-    ) -> Index:
-        return open_index(
-            self.url,
-            Scheme(bits=self.plan.bits),
-            max_distance=max_distance,
-            plan=self.plan,
-            incremental=incremental,
-            confirmation=confirmation,
-        )
+    def open(self, *, max_distance: int = K, **options: Any) -> Index:
+        scheme = Scheme(bits=self.plan.bits)
+        return open_index(self.url, scheme, max_distance=max_distance, plan=self.plan, **options)
 
 
 Backend = MemoryBackend | DatabaseBackend

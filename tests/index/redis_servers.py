@@ -10,7 +10,7 @@ import time
 from contextlib import contextmanager, suppress
 from importlib.util import find_spec
 from itertools import count
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from scrapy_simhash.confirmation import Confirmation
     from scrapy_simhash.index import Index, TablePlan
 
 PROGRAM = shutil.which("redis-server")
@@ -176,22 +175,9 @@ class RedisBackend:
         self.plan = plan
         self.name = f"test {next(_names)}:simhash"
 
-    def open(
-        self,
-        *,
-        max_distance: int = K,
-        incremental: bool = False,
-        confirmation: Confirmation | None = None,
-        **options,
-    ) -> Index:
+    def open(self, *, max_distance: int = K, **options: Any) -> Index:
+        scheme = Scheme(bits=self.plan.bits)
+        given = {"plan": self.plan, "cluster": self.server.cluster, "expected_pages": 1000}
         return open_redis_index(
-            self.server.url,
-            self.name,
-            Scheme(bits=self.plan.bits),
-            max_distance=max_distance,
-            plan=self.plan,
-            incremental=incremental,
-            confirmation=confirmation,
-            cluster=self.server.cluster,
-            **{"expected_pages": 1000, **options},
+            self.server.url, self.name, scheme, max_distance=max_distance, **{**given, **options}
         )

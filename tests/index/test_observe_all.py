@@ -37,6 +37,12 @@ def random_batches(rng, sites):
         yield batch
 
 
+def content(index, keys):
+    entries = [index.entry(key) for key in sorted(keys)]
+    log = [(line.key, line.representative, line.distance) for line in index.near_duplicates()]
+    return len(index), [entry and entry.fingerprint for entry in entries], log
+
+
 @pytest.mark.parametrize("sites", [1, 2])
 @pytest.mark.parametrize("seed", range(10))
 def test_all_is_as_if_pages_came_one_by_one(backend, seed, sites):
@@ -75,19 +81,7 @@ def test_all_is_as_if_pages_came_one_by_one(backend, seed, sites):
                 for one, expected in failed:
                     index.discard(one)
                     oracle.discard(expected)
-            assert len(index) == len(oracle)
-            entries = [[opened.entry(key) for key in sorted(keys)] for opened in (index, oracle)]
-            assert [one and one.fingerprint for one in entries[0]] == [
-                one and one.fingerprint for one in entries[1]
-            ]
-            logs = [
-                [
-                    (line.key, line.representative, line.distance)
-                    for line in opened.near_duplicates()
-                ]
-                for opened in (index, oracle)
-            ]
-            assert logs[0] == logs[1]
+            assert content(index, keys) == content(oracle, keys)
 
 
 @pytest.mark.parametrize("wrong", [("", C), ("c", 1 << BITS), ("c", -1)])

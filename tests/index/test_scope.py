@@ -2,9 +2,7 @@
 
 import pytest
 
-from scrapy_simhash.index import open_index
-
-from .backends import FAR, MemoryBackend, found, seen
+from .backends import FAR, found, seen
 from .redis_servers import RedisBackend
 
 A, B, C, D = FAR
@@ -39,15 +37,6 @@ def test_pages_out_of_scope_are_no_representatives(index, confirmed):
     assert found(index.query(A)) == [("x/1", A, 0), ("y/1", A, 0)]
 
 
-def go_on(backend, began, *, incremental=False):
-    """Open an index for a crawl that began before."""
-    if isinstance(backend, RedisBackend):
-        return backend.open(crawl_start=began, incremental=incremental)
-    if not isinstance(backend, MemoryBackend):
-        return open_index(backend.url, crawl_start=began, incremental=incremental)
-    return backend.open(crawl_start=began, incremental=incremental)
-
-
 class TestACrawlThatGoesOn:
     def test_what_it_met_before_its_pause_counts_as_met(self, backend):
         with backend.open() as index:
@@ -56,7 +45,7 @@ class TestACrawlThatGoesOn:
             crawl(index, ("x/met again", B), ("x/met", C))
             index.observe("x/pending", D)
             began = index.crawl_start
-        with go_on(backend, began) as index:
+        with backend.open(crawl_start=began) as index:
             assert index.crawl_start == began
             assert index.observe("copy", A).kind == "new"
             assert seen(index.observe("copy", B)) == ("near-duplicate", "x/met again", 0)
@@ -73,7 +62,7 @@ class TestACrawlThatGoesOn:
         with backend.open() as index:
             crawl(index, ("x/1", A), ("x/before", A))
             began = index.crawl_start
-        with go_on(backend, began) as index:
+        with backend.open(crawl_start=began) as index:
             index.observe("x/after", A)
             lines = [line.key for line in index.near_duplicates(this_crawl=True)]
             assert lines == ["x/before", "x/after"]
@@ -84,7 +73,7 @@ class TestACrawlThatGoesOn:
             crawl(index, ("x/1", A))
             now = index.observe("x/2", B).sequence
         # As of an index that was deleted, or lost what was not on the disk.
-        with go_on(backend, now + 1000) as index:
+        with backend.open(crawl_start=now + 1000) as index:
             assert index.crawl_start <= now + isinstance(backend, RedisBackend)
             assert crawl(index, ("x/3", C)) == ["new"]
             assert seen(index.observe("copy", C)) == ("near-duplicate", "x/3", 0)
