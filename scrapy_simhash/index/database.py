@@ -108,7 +108,8 @@ class Database(ABC):
     def sync(self) -> None:
         """Sync earlier writes to disk, without blocking other threads."""
         try:
-            for log in self.path.glob("*.log"):
+            # The oldest first: after a power loss, no row may be there without those before it.
+            for log in sorted(self.path.glob("*.log")):
                 # If a log is gone, the driver has synced its rows in a table file.
                 with suppress(FileNotFoundError):
                     sync_file(log)

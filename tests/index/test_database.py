@@ -3,6 +3,7 @@
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from scrapy_simhash.index import database as databases
 from scrapy_simhash.index.kinds import database_kind
 
 LOCATION = "/where/the/index/is"
@@ -61,4 +62,18 @@ def test_it_holds_what_a_dictionary_would(kind, tmp_path_factory, batches, start
         assert [database.get(key) for key in asked] == [expected.get(key) for key in asked]
     between = [row for row in sorted(expected.items()) if start <= row[0] < stop]
     assert list(database.rows(start, stop)) == between
+    database.close()
+
+
+def test_logs_are_synced_in_their_order(kind, tmp_path, monkeypatch):
+    """Else a power loss in between could leave rows without those before them."""
+    database = database_kind(kind)(LOCATION, tmp_path / "database")
+    for number in (900_007, 900_001, 900_011, 900_004, 900_002):
+        (tmp_path / "database" / f"{number}.log").touch()
+    synced = []
+    monkeypatch.setattr(databases, "sync_file", lambda path: synced.append(path.name))
+    database.sync()
+    assert synced[-5:] == [f"9000{number:02}.log" for number in (1, 2, 4, 7, 11)]
+    assert len(synced) > 5
+    assert synced == sorted(synced)
     database.close()
