@@ -80,10 +80,8 @@ class Store(Rows):
 
     def entry(self, key: str) -> Entry | None:
         """Return the stored entry of a key, or None."""
-        for _, entry in self._stored(self._tables.with_key(records.encode_key(key))):
-            if entry.key == key:
-                return entry
-        return None
+        found = self._stored(self._tables.with_key(records.encode_key(key)))
+        return next((entry for _, entry in found if entry.key == key), None)
 
     def within(
         self,
@@ -142,8 +140,7 @@ class Store(Rows):
         if entry is None:
             return observation, None
         pending = Pending(observation, entry, stored, result.outdated, page.in_scope)
-        self._make_pending(pending)
-        return observation, pending
+        return observation, self._made_pending(pending)
 
     def observe_all(self, pages: Sequence[PageToObserve], rules: CrawlRules) -> list[Observed]:
         """Observe pages in turn. After an error, none is pending."""
@@ -166,9 +163,7 @@ class Store(Rows):
         """
         stored, _ = self._last_seen(observed.key)
         entry = rules.new_entry(observed, observed.sequence)
-        pending = Pending(observed, entry, stored, (), supersedes=supersedes)
-        self._make_pending(pending)
-        return pending
+        return self._made_pending(Pending(observed, entry, stored, (), supersedes=supersedes))
 
     def release(self, pages: Iterable[Pending]) -> None:
         """Remove pages from the pending ones."""
@@ -180,8 +175,26 @@ class Store(Rows):
     def confirm(self, pages: Iterable[Pending], rules: CrawlRules) -> None:
         """Store pending pages in turn, and remove the entries that they replace."""
         for page in pages:
-            if not page.is_settled:
-                self._confirm(page, rules)
+            stored = page.stored
+            if page.is_settled:
+                continue
+            if stored is not None and stored.last_sequence > page.entry.last_sequence:
+                self.release([page])  # a later observation of this key is already stored
+                continue
+            entry = rules.merged(page.entry._replace(gave_items=page.gave_items), stored)
+            replaced = page.replaced(entry, rules, self.entry)
+            replaced = [other for other in replaced if not self._pending.of(other.key)]
+            entry = self.write(entry, stored, replaced, held=page.entry)
+            for other in self._pending.of(entry.key):
+                other.stored = entry
+            self.release([page])
+            if page.supersedes is not None:
+                self.write_lines(
+                    rules.log_line(
+                        other, self.next_sequence, entry.key, rules.compared(entry, other)
+                    )
+                    for other in replaced
+                )
 
     def write(
         self,
@@ -267,8 +280,8 @@ class Store(Rows):
         stored = self.entry(key)
         return stored, stored
 
-    def _make_pending(self, pending: Pending) -> None:
-        """Add a pending page, which gets an ordinal and a row in the tables."""
+    def _made_pending(self, pending: Pending) -> Pending:
+        """Add a pending page, which gets an ordinal and a row in the tables, and return it."""
         stored = pending.stored
         if stored is not None and _have_one_row(stored, pending.entry):
             ordinal = stored.ordinal
@@ -276,24 +289,7 @@ class Store(Rows):
             ordinal = self._add(pending.entry)
         pending.entry = pending.entry._replace(ordinal=ordinal)
         self._pending.add(pending)
-
-    def _confirm(self, page: Pending, rules: CrawlRules) -> None:
-        stored = page.stored
-        if stored is not None and stored.last_sequence > page.entry.last_sequence:
-            self.release([page])  # a later observation of this key is already stored
-            return
-        entry = rules.merged(page.entry._replace(gave_items=page.gave_items), stored)
-        replaced = page.replaced(entry, rules, self.entry)
-        replaced = [other for other in replaced if not self._pending.of(other.key)]
-        entry = self.write(entry, stored, replaced, held=page.entry)
-        for other in self._pending.of(entry.key):
-            other.stored = entry
-        self.release([page])
-        if page.supersedes is not None:
-            self.write_lines(
-                rules.log_line(other, self.next_sequence, entry.key, rules.compared(entry, other))
-                for other in replaced
-            )
+        return pending
 
     def _read(
         self, fingerprint: int, max_distance: int, ordinals: Sequence[int]
