@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING
 
 from common import facts
 from crawl_lib import corpus, results
-from crawl_lib.contestants import CONTESTANTS, NETWORK_BOUND, OFF, REDIS, REDIS_URL
+from crawl_lib.contestants import CONTESTANTS, NETWORK_BOUND, REDIS, REDIS_URL
 from crawl_lib.crawling import Task
 from crawl_lib.crawling import main as run_child
 from crawl_lib.processes import (
@@ -225,13 +225,7 @@ def crawl(task: Task, server_pid: int) -> results.Figures:
 
 def report(rounds: Sequence[results.Round], names: Sequence[str], *, network_bound: bool) -> None:
     """Print the tables, and notes about them."""
-    if network_bound:
-        results.print_durations(rounds, names)
-    else:
-        results.print_crawls(rounds, names)
-        results.print_ratios(rounds, names)
-        if OFF in names:
-            results.print_costs(rounds, names)
+    results.print_tables(rounds, names, network_bound=network_bound)
     server_ms = [
         one["server_ms"] for round_ in rounds for one in round_.values() if "server_ms" in one
     ]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import statistics
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from common import table
@@ -16,23 +17,6 @@ if TYPE_CHECKING:
     Figures = dict[str, Any]
     # A round: figures by contestant.
     Round = dict[str, Figures]
-
-_MEGABYTE = 1e6
-_NOT_RUN = {"missing": "not run"}
-_WAYS = {"whole": "pages_per_s", "warm": "warm_pages_per_s"}
-
-
-class Spread(NamedTuple):
-    """Median, least and most of some rounds."""
-
-    median: float
-    least: float
-    most: float
-
-    @classmethod
-    def of(cls, values: Sequence[float]) -> Spread:
-        """Return that of at least one value."""
-        return cls(statistics.median(values), min(values), max(values))
 
 
 def figures(result: dict[str, Any], pages: int) -> Figures:
@@ -58,157 +42,110 @@ def figures(result: dict[str, Any], pages: int) -> Figures:
             found[f"{prefix}{step}_ms"] = spent / count
         if prefix:
             found[prefix + "pages_per_s"] = count / (end["time_s"] - since["time_s"])
-    kept = ("lag_ms", "children", "peak_rss_bytes", "near_duplicates", "troubles")
+    found |= {f"lag_{name}_ms": late for name, late in result["lag_ms"].items()}
+    kept = ("children", "peak_rss_bytes", "near_duplicates", "troubles")
     return found | {name: result[name] for name in kept}
 
 
-def beyond_ms(one: Figures, off: Figures, prefix: str = "") -> float:
+class Column(NamedTuple):
+    """A column of a table: the median of the rounds, with the least and the most if `spread`.
+
+    :param value: from the figures of a crawl, and those without the plugin in the same round.
+    """
+
+    header: str
+    value: Callable[[Figures, Figures], float]
+    digits: int = 2
+    spread: bool = False
+
+    def cell(self, rounds: Iterable[Round], name: str) -> str:
+        """Return the cell of a contestant; a dash if no round has what it is made of."""
+        values = []
+        for round_ in rounds:
+            with suppress(KeyError):  # a crawl failed
+                values.append(self.value(round_[name], round_.get(OFF, {})))
+        if not values:
+            return "–"
+        median, least, most = (
+            f"{one:.{self.digits}f}"
+            for one in (statistics.median(values), min(values), max(values))
+        )
+        return f"{median} ({least}–{most})" if self.spread else median
+
+
+def _of(header: str, figure: str, digits: int = 2, scale: float = 1.0) -> Column:
+    return Column(header, lambda one, _: one[figure] / scale, digits)
+
+
+def _beyond(prefix: str) -> Callable[[Figures, Figures], float]:
     """Return the CPU time per page without Scrapy, extraction and segmentation."""
-    added: float = one[prefix + "cpu_ms"] - off[prefix + "cpu_ms"]
-    return added - one[prefix + "extraction_ms"] - one[prefix + "tokenization_ms"]
+    steps = ("extraction_ms", "tokenization_ms")
+    return lambda one, off: (
+        one[f"{prefix}cpu_ms"]
+        - off[f"{prefix}cpu_ms"]
+        - sum(one[f"{prefix}{step}"] for step in steps)
+    )
 
 
-def own_process_ms(one: Figures, off: Figures, prefix: str = "") -> float:
-    """Return the CPU time that the plugin adds to a page in the crawl's own process."""
-    added: float = one[prefix + "cpu_ms"] - off[prefix + "cpu_ms"]
-    workers: float = one[prefix + "workers_cpu_ms"]
-    return added - workers
+CRAWLS = (
+    _of("pages/s", "pages_per_s", 1),
+    _of("warm", "warm_pages_per_s", 1),
+    _of("first item s", "first_item_s"),
+    _of("CPU ms/page", "cpu_ms"),
+    _of("warm", "warm_cpu_ms"),
+    _of("of it workers", "warm_workers_cpu_ms"),
+    _of("RSS MB", "peak_rss_bytes", 0, 1e6),
+    _of("with children", "peak_tree_bytes", 0, 1e6),
+    _of("lag ms p50", "lag_p50_ms", 1),
+    _of("p99", "lag_p99_ms", 1),
+    _of("max", "lag_max_ms", 1),
+    _of("near-dup.", "near_duplicates", 0),
+    _of("others' cores", "other_cores"),
+)
+RATIOS = tuple(
+    Column(f"{how} by {OFF}", lambda one, off, of=of: one[of] / off[of], spread=True)  # type: ignore[misc]
+    for how, of in (("whole", "pages_per_s"), ("warm", "warm_pages_per_s"))
+)
+COSTS = (
+    Column("without", lambda _, off: off["warm_cpu_ms"]),
+    _of("with", "warm_cpu_ms"),
+    *(_of(step, f"warm_{step}_ms") for step in STEPS),
+    Column(
+        "own process",
+        lambda one, off: one["warm_cpu_ms"] - off["warm_cpu_ms"] - one["warm_workers_cpu_ms"],
+        spread=True,
+    ),
+    Column("beyond", _beyond("warm_"), spread=True),
+    Column("beyond, whole crawl", _beyond(""), spread=True),
+)
+DURATIONS = (
+    _of("duration s", "run_s")._replace(spread=True),
+    Column("adds %", lambda one, off: 100 * (one["run_s"] / off["run_s"] - 1), spread=True),
+    _of("lag ms p99", "lag_p99_ms", 1),
+    _of("max", "lag_max_ms", 1),
+    _of("near-dup.", "near_duplicates", 0),
+)
 
 
-def spread(
-    rounds: Iterable[Round], names: Iterable[str], of: Callable[[Round], float]
-) -> Spread | None:
-    """Return the spread over the rounds in which these contestants succeeded; None without any."""
-    names = set(names)
-    values = [
-        of(round_)
-        for round_ in rounds
-        if all("missing" not in round_.get(name, _NOT_RUN) for name in names)
-    ]
-    return Spread.of(values) if values else None
-
-
-def of_contestant(rounds: Sequence[Round], name: str, *keys: str) -> Spread | None:
-    """Return the spread of one figure."""
-
-    def value(round_: Round) -> float:
-        found: Any = round_[name]
-        for key in keys:
-            found = found[key]
-        return float(found)
-
-    return spread(rounds, [name], value)
-
-
-def ratio(rounds: Sequence[Round], name: str, figure: str) -> Spread | None:
-    """Return the ratio of a figure to that without the plugin in the same round."""
-    return spread(rounds, [name, OFF], lambda round_: round_[name][figure] / round_[OFF][figure])
-
-
-def _added(
-    rounds: Sequence[Round],
-    name: str,
-    added_ms: Callable[[Figures, Figures, str], float],
-    prefix: str,
-) -> Spread | None:
-    if CONTESTANTS[name].workers is None:
-        return None
-    return spread(rounds, [name, OFF], lambda round_: added_ms(round_[name], round_[OFF], prefix))
-
-
-def print_crawls(rounds: Sequence[Round], names: Sequence[str]) -> None:
-    """Print a row of medians for each contestant."""
-    header = (
-        "contestant", "pages/s", "warm", "first item s", "CPU ms/page", "warm", "of it workers",
-        "RSS MB",
-        "with children", "lag ms p50", "p99", "max", "near-dup.", "others' cores",
-    )  # fmt: skip
-    rows = []
-    for name in names:
-        row = [name]
-        for digits, scale, keys in (
-            (1, 1, ("pages_per_s",)),
-            (1, 1, ("warm_pages_per_s",)),
-            (2, 1, ("first_item_s",)),
-            (2, 1, ("cpu_ms",)),
-            (2, 1, ("warm_cpu_ms",)),
-            (2, 1, ("warm_workers_cpu_ms",)),
-            (0, _MEGABYTE, ("peak_rss_bytes",)),
-            (0, _MEGABYTE, ("peak_tree_bytes",)),
-            (1, 1, ("lag_ms", "p50")),
-            (1, 1, ("lag_ms", "p99")),
-            (1, 1, ("lag_ms", "max")),
-            (0, 1, ("near_duplicates",)),
-            (2, 1, ("other_cores",)),
-        ):
-            found = of_contestant(rounds, name, *keys)
-            row.append("–" if found is None else f"{found.median / scale:.{digits}f}")
-        rows.append(row)
-    print(table(header, rows))
-
-
-def print_ratios(rounds: Sequence[Round], names: Sequence[str]) -> None:
-    """Print the throughput relative to others, with minimum and maximum of the rounds."""
+def print_tables(rounds: Sequence[Round], names: Sequence[str], *, network_bound: bool) -> None:
+    """Print the tables of crawls: medians, ratios to crawls without the plugin, and costs."""
+    if network_bound:
+        _print(DURATIONS, rounds, names)
+        return
+    _print(CRAWLS, rounds, names)
     print("\nthroughput, whole crawl and warm\n")
-    header = ("contestant", *(f"{how} by {OFF}" for how in _WAYS))
-    rows = [
-        (name, *(_shown(ratio(rounds, name, figure), 2) for figure in _WAYS.values()))
-        for name in names
-    ]
-    print(table(header, rows))
-
-
-def print_costs(rounds: Sequence[Round], names: Sequence[str]) -> None:
-    """Print where the plugin's CPU time goes, once warm; ``beyond`` also of the whole crawl."""
-    print(
-        "\nms of CPU time per page; own process: what the plugin adds there; beyond: what is "
-        "neither Scrapy's nor extraction nor tokens\n"
-    )
-    header = (
-        *("contestant", "without", "with", *STEPS),
-        *("own process", "beyond", "beyond, whole crawl"),
-    )
-    rows = [
-        (
-            name,
-            _shown(of_contestant(rounds, OFF, "warm_cpu_ms"), 2, bare=True),
-            _shown(of_contestant(rounds, name, "warm_cpu_ms"), 2, bare=True),
-            *(
-                _shown(of_contestant(rounds, name, f"warm_{step}_ms"), 2, bare=True)
-                for step in STEPS
-            ),
-            _shown(_added(rounds, name, own_process_ms, "warm_"), 2),
-            _shown(_added(rounds, name, beyond_ms, "warm_"), 2),
-            _shown(_added(rounds, name, beyond_ms, ""), 2),
+    _print(RATIOS, rounds, names)
+    if OFF in names:
+        print(
+            "\nms of CPU time per page; own process: what the plugin adds there; beyond: what is "
+            "neither Scrapy's nor extraction nor tokens\n"
         )
-        for name in names
-        if CONTESTANTS[name].workers is not None
-    ]
-    print(table(header, rows))
+        _print(COSTS, rounds, [name for name in names if CONTESTANTS[name].workers is not None])
 
 
-def print_durations(rounds: Sequence[Round], names: Sequence[str]) -> None:
-    """Print the durations of network-bound crawls, and what the plugin adds."""
-    header = ("contestant", "duration s", "adds %", "lag ms p99", "max", "near-dup.")
-    rows = [
-        (
-            name,
-            _shown(of_contestant(rounds, name, "run_s"), 2),
-            _shown(added_percent(rounds, name), 2) if name != OFF else "–",
-            _shown(of_contestant(rounds, name, "lag_ms", "p99"), 1, bare=True),
-            _shown(of_contestant(rounds, name, "lag_ms", "max"), 1, bare=True),
-            _shown(of_contestant(rounds, name, "near_duplicates"), 0, bare=True),
-        )
-        for name in names
-    ]
-    print(table(header, rows))
-
-
-def added_percent(rounds: Sequence[Round], name: str) -> Spread | None:
-    """Return the share by which a contestant takes longer than a crawl without the plugin."""
-    return spread(
-        rounds, [name, OFF], lambda round_: 100 * (round_[name]["run_s"] / round_[OFF]["run_s"] - 1)
-    )
+def _print(columns: Sequence[Column], rounds: Sequence[Round], names: Sequence[str]) -> None:
+    header = ("contestant", *(column.header for column in columns))
+    print(table(header, [[name, *(one.cell(rounds, name) for one in columns)] for name in names]))
 
 
 def notes(rounds: Sequence[Round], names: Sequence[str]) -> list[str]:
@@ -216,23 +153,11 @@ def notes(rounds: Sequence[Round], names: Sequence[str]) -> list[str]:
     found = []
     for name in names:
         for number, round_ in enumerate(rounds, 1):
-            one = round_[name]
-            if "missing" in one:
-                found.append(f"{name}, round {number}: {one['missing']}")
-                continue
-            workers = CONTESTANTS[name].workers or 0
-            if workers != "by need" and one["children"] != workers:
-                found.append(
-                    f"{name}, round {number}: {one['children']} processes beside the crawl's, "
-                    f"where {workers} were to be"
+            one, workers = round_[name], CONTESTANTS[name].workers or 0
+            doubts = [one[what] for what in ("missing", "troubles") if one.get(what)]
+            if workers != "by need" and one.get("children", workers) != workers:
+                doubts.append(
+                    f"{one['children']} processes beside the crawl's, where {workers} were to be"
                 )
-            if one["troubles"]:
-                found.append(f"{name}, round {number}: {one['troubles']}")
+            found += [f"{name}, round {number}: {doubt}" for doubt in doubts]
     return found
-
-
-def _shown(found: Spread | None, digits: int, *, bare: bool = False) -> str:
-    if found is None:
-        return "–"
-    median, least, most = (f"{value:.{digits}f}" for value in found)
-    return median if bare else f"{median} ({least}–{most})"
