@@ -80,10 +80,12 @@ class SimhashExtension:
             crawler.request_fingerprinter.fingerprint, settings("SIMHASH_SCOPE")
         )
         self._starts = CrawlStarts(crawler.settings)
-        is_resumed = self._starts.is_resumed
-        is_shared = settings("SIMHASH_SHARED") or settings("SIMHASH_REDIS_CRAWL") is not None
-        self.following = Following(self.arguments, forgets=is_resumed or is_shared)
-        self.foreign_values = ForeignValues(self.arguments, resumed=is_resumed, shared=is_shared)
+        memory = {
+            "resumed": self._starts.is_resumed,
+            "incremental": settings("SIMHASH_INCREMENTAL"),
+        }
+        self.following = Following(self.arguments, **memory)
+        self.foreign_values = ForeignValues(self.arguments, **memory)
         self.asking_again = AskingAgain(crawler.signals, self.identity, self.following)
         self.fingerprinter = fingerprinter = Fingerprinter(settings)
         parts: dict[str, Any] = {

@@ -63,13 +63,19 @@ class _Given(NamedTuple):
 class Following:
     """The requests that the callbacks of the last 10,000 pages of one crawl gave.
 
-    :param forgets: pages of the index were handled by other processes, or before a pause. What they
-        gave is unknown, so they speak for no links.
+    What the pages of other crawls in the index gave is unknown, so they are taken to lead on.
+
+    :param resumed: the crawl goes on after a pause. It has forgotten what earlier pages gave, so
+        they speak for no links.
+    :param incremental: pages of earlier crawls count as seen, so they are not taken to lead on.
     """
 
-    def __init__(self, arguments: Arguments, *, forgets: bool = False) -> None:
+    def __init__(
+        self, arguments: Arguments, *, resumed: bool = False, incremental: bool = False
+    ) -> None:
         self._arguments = arguments
-        self._unknown = _Given(0, leads_on=forgets, is_barren=forgets, pieces=(), handed_on=())
+        leads_on = resumed or not incremental
+        self._unknown = _Given(0, leads_on=leads_on, is_barren=resumed, pieces=(), handed_on=())
         self._given: LocalCache[str, _Given] = LocalCache(_REMEMBERED_PAGES)
         # Keys of pages whose items were turned into requests.
         self._by_items: LocalCache[str, None] = LocalCache(_REMEMBERED_PAGES)
@@ -91,11 +97,13 @@ class Following:
         name = self._arguments.callback_name
         return name(request) == name(page.request)
 
-    def leads_on(self, key: str) -> bool:
-        """Return True if the callback of a page has led on, see `PageState.leads_on`."""
-        is_full = len(self._given) >= _REMEMBERED_PAGES  # so the page may be a forgotten one
-        given = self._given.get(key)
-        return (is_full or self._unknown.leads_on) if given is None else given.leads_on
+    def leads_on(self, key: str, *, at_work: bool = False) -> bool:
+        """Return True if the callback of a page has led on, see `PageState.leads_on`.
+
+        :param at_work: the callback has not ended, so copies wait.
+        """
+        given = self._given.get(key, None if at_work else self._unknown)
+        return given is not None and given.leads_on
 
     def items_lead_on(self, key: str) -> None:
         """Record that an item of a page was turned into a request."""

@@ -114,18 +114,21 @@ class ForeignValues:
     """The pages of one crawl that cannot speak for the items of their copies, and the callbacks
     that are trusted.
 
+    What the pages of other crawls in the index gave is unknown, so items of their copies pass if
+    they are foreign, or several of one page.
+
     :param resumed: the crawl goes on after a pause. It has forgotten what earlier pages gave, so
-        items of their copies pass if a page leads on, or if they may be foreign.
-    :param shared: the index has pages of other crawls at the same time. What these gave is unknown,
-        so items of their copies pass if they may be foreign.
+        items of their copies pass if these lead on, too.
+    :param incremental: pages of earlier crawls count as seen, so items of their copies do not pass
+        for being foreign.
     """
 
     def __init__(
-        self, arguments: Arguments, *, resumed: bool = False, shared: bool = False
+        self, arguments: Arguments, *, resumed: bool = False, incremental: bool = False
     ) -> None:
         self._arguments = arguments
         self._resumed = resumed
-        self._forgets = resumed or shared
+        self._passes_unknown = resumed or not incremental
         self._given: LocalCache[str, Given] = LocalCache(_REMEMBERED_PAGES)
         # Callbacks that gave several items of a page.
         self._lists: set[str] = set()
@@ -160,7 +163,7 @@ class ForeignValues:
         :param request: of the page, or of a copy with the same callback.
         """
         callback = self._arguments.callback_name(request)
-        is_suspected = self._forgets or (callback in self._suspected and key in self._given)
+        is_suspected = self._resumed or (callback in self._suspected and key in self._given)
         return callback in self._lists or (is_suspected and self._points[callback] < _TRUSTED)
 
     def differs(
@@ -182,8 +185,10 @@ class ForeignValues:
             differs = short not in known.entries or 2 * len(same) < len(long)
         else:
             is_unknown = not known.entries  # what the representative gave
-            new = self._foreign(page, response, item) if self._forgets or not is_unknown else set()
-            if leads_on and (self._resumed or not is_unknown):
+            new = set[int]()
+            if self._passes_unknown or not is_unknown:
+                new |= self._foreign(page, response, item)
+            if leads_on and not is_unknown:
                 new |= _said(page, item)
             differs = bool(new) and not any(new.issubset(one) for one in known.items)
             if differs or page.items_looked_at == 1:
@@ -191,19 +196,22 @@ class ForeignValues:
             page.given.entries.extend(entry)
             if not differs and (is_unknown or self._resumed):  # the page may have been a list
                 page.kept_items.append(item)
+                page.given.items.append(array("q", _texts(page, item)))
         if differs and len(known.entries) < _MAX_KNOWN and len(known.items) < _MAX_KNOWN_ITEMS:
             known.entries.extend(entry)
             known.items.append(array("q", _texts(page, item)))
         return differs
 
-    def several(self, page: PageState) -> Sequence[Any]:
-        """Return the kept items of a copy that gave several, such as a list: what the earlier page
-        gave is forgotten.
+    def rest(self, page: PageState) -> Sequence[Any]:
+        """Return the kept items of a copy that pass at the end of its output, if it is unknown what
+        the representative gave: those of a list, and after a pause, of a page that leads on.
         """
-        if not page.kept_items or page.items_looked_at == 1:
+        is_list = page.items_looked_at > 1
+        if not page.kept_items or not (is_list or (self._resumed and page.leads_on)):
             return ()
         self._given[(page.verdict and page.verdict.representative) or page.key] = page.given
-        self._lists.add(self._arguments.callback_name(page.request))
+        if is_list:
+            self._lists.add(self._arguments.callback_name(page.request))
         return page.kept_items
 
     def _foreign(self, page: PageState, response: Response, item: Any) -> set[int]:

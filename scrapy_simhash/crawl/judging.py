@@ -64,7 +64,7 @@ if TYPE_CHECKING:
     from scrapy_simhash.index import Index, Observation
     from scrapy_simhash.index.base import Entry
     from scrapy_simhash.index.rules import Text
-    from scrapy_simhash.policy import Circumstances, KeptReason, NoRetry
+    from scrapy_simhash.policy import Circumstances, KeptReason, NoRetry, Outcome
     from scrapy_simhash.verdict import Verdict
 
 logger = logging.getLogger(__name__)
@@ -108,7 +108,7 @@ class Judging:
             self._observe_again,
             schedule,
             rules,
-            take_back=lambda copy: stats.take_back(copy.key, copy.representative),
+            take_back=lambda copy: stats.take_back(copy.key, copy.representative, copy.outcome),
             meta_key=META_KEY if is_for_pages else ITEM_META_KEY,
             max_left=MAX_HELD if is_for_pages else 0,
         )
@@ -428,15 +428,16 @@ class Judging:
             self._replaced[page.key] = None
         if page.outputs == 0 and not page.dropped and is_retry(page.request):
             self._ran_late[page.key] = DroppedCopy.of(observation, page.request)
-        follow = page.action.follow
+        action, follow = page.action, page.action.follow
         if page.called_for_items and page.gave_items:
             self._count_outcome(verdict, PASS, page.reason)
         elif page.called_for_items:
-            self._count_outcome(verdict, Action(call=follow, items=False, follow=follow))
+            action = Action(call=follow, items=False, follow=follow)
+            self._count_outcome(verdict, action)
         is_partly_dropped = page.action.call and page.action != PASS and page.reason is None
         if page.called_for_items or is_partly_dropped:
             if page.withheld and not (page.called_for_items and page.gave_items):
-                self._keep_withheld(observation, page)
+                self._keep_withheld(observation, page, outcome_of(verdict, action))
             if observation.provisional:
                 return  # `act_on` has discarded it
         if stands_in(verdict, page.reason) and not page.gave_items and not page.failed:
@@ -480,13 +481,16 @@ class Judging:
         key = observation.key
         self.calls.discard(observation, lambda _: self.retries.discarded(key, refused=refused))
 
-    def _keep_withheld(self, observation: Observation, page: PageState) -> None:
+    def _keep_withheld(
+        self, observation: Observation, page: PageState, outcome: Outcome | None
+    ) -> None:
         """Keep a copy of whose output something was withheld, in case that its representative
         fails. Otherwise, its callback need not run again.
         """
         copy = DroppedCopy.of(
             observation, page.request, called=True, compared=page.items_looked_at > 0
         )
+        copy.outcome = outcome
         representative, called_for_items = observation.representative, page.called_for_items
         if called_for_items and self.contents.is_refused(observation):  # since it arrived
             self.retries.request([copy])

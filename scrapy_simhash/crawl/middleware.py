@@ -226,7 +226,7 @@ class SimhashSpiderMiddleware(_SpiderMiddleware):
         follows_chains = self._pages.policy.follow_chains
 
         def circumstances() -> Circumstances:
-            leads_on = follows_chains and self._following.leads_on(original)
+            leads_on = follows_chains and self._leads_on(verdict)
             return Circumstances(
                 method=request.method,
                 has_password=lambda: has_password(response),
@@ -276,6 +276,12 @@ class SimhashSpiderMiddleware(_SpiderMiddleware):
         if page.dropped and page.verdict is not None:
             raise NearDuplicatePage(response, page.verdict)
 
+    def _leads_on(self, verdict: Verdict) -> bool:
+        key, observation = verdict.representative or verdict.key, verdict.observation
+        is_pending = observation is not None and observation.provisional
+        at_work = is_pending and bool(self._settlement.at_work(key))
+        return self._following.leads_on(key, at_work=at_work)
+
     def _is_shared(self, verdict: Verdict, request: Request) -> bool:
         """Return True if the callback of the representative is at work on an object that the
         page's callback would get, too, as if it gathers what several pages say.
@@ -318,7 +324,7 @@ class SimhashSpiderMiddleware(_SpiderMiddleware):
         if verdict is None or page.dropped:
             return page.withholds_item()
         original, values = verdict.representative or page.key, self._foreign_values
-        leads_on = page.may_lead_on and self._following.leads_on(original)
+        leads_on = page.may_lead_on and self._leads_on(verdict)
         if page.reason != "values":
             if not page.withholds_item():
                 if self._pages.policy.action == "drop":  # else the items of all copies pass
@@ -346,7 +352,7 @@ class SimhashSpiderMiddleware(_SpiderMiddleware):
     def _rest(self, page: PageState | None) -> Iterable[Any]:
         if page is None:
             return ()
-        items = self._foreign_values.several(page)
+        items = self._foreign_values.rest(page)
         if items:
             page.withheld -= len(items)
             page.may_follow = page.may_follow or self._takes_place(page)

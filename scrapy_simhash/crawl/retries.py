@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from scrapy_simhash.evidence import Evidence
     from scrapy_simhash.index import Observation
     from scrapy_simhash.index.rules import Rules, Text
+    from scrapy_simhash.policy import Outcome
 
     Answer: TypeAlias = Callable[[Sequence[Observation] | None], None]
     Observe: TypeAlias = Callable[[Sequence["DroppedCopy"], Answer], None]
@@ -81,6 +82,7 @@ class DroppedCopy:
     :param compared: its items were compared with those of the page.
     :param representative: key of the page that it was counted as a copy of.
     :param answered: its page gave items, or its callback has run.
+    :param outcome: under which it was counted.
     """
 
     key: str
@@ -91,6 +93,7 @@ class DroppedCopy:
     compared: bool = False
     representative: str | None = None
     answered: bool = False
+    outcome: Outcome | None = "dropped"
 
     @classmethod
     def of(
@@ -176,7 +179,7 @@ class Retries:
         if the index fails.
     :param schedule: schedules a request.
     :param rules: conditions for a page to be a copy.
-    :param take_back: called with a copy that was counted as dropped, and has arrived again.
+    :param take_back: called with a copy that was counted, and has arrived again.
     :param meta_key: marks the requests that this object schedules.
     :param max_held: upper limit for copies that are held or requested; see `full`.
     :param max_left: upper limit for copies of confirmed pages. If there are too many, the oldest
@@ -332,8 +335,7 @@ class Retries:
         token = request.meta.pop(self._meta_key, None)
         copy, _ = self._requested.pop(token, (None, None))
         if copy is not None:
-            if not copy.called:
-                self._take_back(copy)
+            self._take_back(copy)
             is_changed = page is not None and not self._rules.same_text(copy, page)
             self.look_again(self._held.take(copy.key), all_at_once=is_changed)
         return token is not None

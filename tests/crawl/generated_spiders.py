@@ -782,12 +782,13 @@ class Paged(GeneratedSpider):
 
     def answer(self, path: str, request: Request, count: int) -> Any:
         place = 0 if path == "/" else number_in(path)
+        if place > 2 * self.documents:
+            return page("The end", prose("end"))
         entry = f'<p class="e"><img src="/pictures/0.jpg">{self.named(place // 2)}</p>'
-        following = links([f"/d/{place + 1}"], "n") if place < 2 * self.documents else ""
-        return page("Entries", prose("entries"), entry + following)
+        return page("Entries", prose("entries"), entry + links([f"/d/{place + 1}"], "n"))
 
     def parse(self, response: Response) -> Any:
-        item = {"content": response.css("p.e::text").get()}
+        item = {"content": response.css("p.e::text, h1::text").getall()[-1]}
         if self.way == "picture":
             item["picture"] = response.css("img::attr(src)").get()
         yield item

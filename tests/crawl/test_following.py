@@ -128,25 +128,16 @@ def test_few_requests_pass_if_it_is_unknown_what_the_representative_gave(followi
     assert passing(following, page("b", "a"), "0", "1", "2") == []
     given = [request(path="1"), request(other, "2"), request(other, "3")]
     assert give(following, page("b", "a"), *given) == given[:1]
-    assert not following.leads_on("a")
+    assert following.leads_on("a")
+    assert not following.leads_on("a", at_work=True)
     assert not following.is_barren("a")
-    forgetful = Following(Arguments(), forgets=True)
-    assert forgetful.leads_on("a")
-    assert forgetful.is_barren("a")
+    assert not Following(Arguments(), incremental=True).leads_on("a")
+    resumed = Following(Arguments(), resumed=True, incremental=True)
+    assert resumed.leads_on("a")
+    assert resumed.is_barren("a")
     give(following, page("c"), own, own, own)
     assert passing(following, page("d", "c", may_lead_on=False), "7", "8", "9") == []
     assert passing(following, page("d", "c", may_follow=True), "0", "1", "2") == ["0", "1", "2"]
-
-
-def test_pages_of_a_long_crawl_that_are_forgotten_lead_on(following):
-    give(following, page("0"), own)
-    for number in range(1, 10_000):
-        give(following, page(str(number)), own, own, own)
-    assert not following.leads_on("1")
-    assert following.leads_on("0")
-    give(following, page("further"))
-    assert following.leads_on("0")
-    assert not following.leads_on("2")
 
 
 def test_a_request_that_hands_on_what_the_page_says_does_not_pass(following):
