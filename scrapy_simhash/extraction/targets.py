@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import re
 from functools import lru_cache
-from itertools import islice
+from itertools import groupby, islice
 from mimetypes import guess_type
 from typing import TYPE_CHECKING
 from urllib.parse import unquote
@@ -115,25 +115,23 @@ def _weights(linked: Sequence[Line]) -> dict[str, int]:
         weight = max(round(min(_words_of_links(line) / len(targets), _MAX_WORDS) ** 2 / 4), 1)
         for target in targets:
             for piece in pieces_of(target):
-                if weights.get(piece, 0) < weight:
-                    weights[piece] = weight
+                weights[piece] = max(weights.get(piece, 0), weight)
     return weights
 
 
 def _introduced(lines: Sequence[Line]) -> list[Line]:
     """Return the lists of at least three links that follow a text, without a heading between."""
     found: list[Line] = []
-    run: list[Line] = []
     follows = False
-    for line in (*lines, None):
-        if line is not None and not line.chrome and (line.row or line.is_links):
-            if follows and line.targets:
-                run.append(line)
-            continue
-        if len({target for line in run for target in line.targets}) >= _MIN_INTRODUCED:
-            found += run
-        run = []
-        follows = line is not None and not line.chrome and line.words >= _MIN_TEXT_WORDS
+    groups = groupby(lines, lambda line: not line.chrome and (line.row or line.is_links))
+    for is_listed, group in groups:
+        run = list(group)
+        linked = [line for line in run if line.targets]
+        targets = {target for line in linked for target in line.targets}
+        if is_listed and follows and len(targets) >= _MIN_INTRODUCED:
+            found += linked
+        last = run[-1]
+        follows = not (is_listed or last.chrome) and last.words >= _MIN_TEXT_WORDS
     return found
 
 
