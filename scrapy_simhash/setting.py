@@ -30,27 +30,28 @@ class Kind:
     parse: Callable[[Any], Any]
 
 
+def _checked(value: Any, is_allowed: object) -> Any:
+    """Return a value. :raises ValueError: it is not allowed."""
+    if not is_allowed:
+        raise ValueError
+    return value
+
+
 def whole(low: int, high: int) -> Kind:
     """Return the kind of whole numbers from `low` to `high`."""
-
-    def parse(value: Any) -> int:
-        # int() would also accept 1.5 and True.
-        if type(value) in (int, str) and low <= int(value) <= high:
-            return int(value)
-        raise ValueError
-
-    return Kind(f"a whole number from {low} to {high}", parse)
+    return Kind(
+        f"a whole number from {low} to {high}",
+        # int() also accepts 1.5 and True.
+        lambda value: _checked(int(value), type(value) in (int, str) and low <= int(value) <= high),
+    )
 
 
 def choice(*allowed: str) -> Kind:
     """Return the kind of some words."""
-
-    def parse(value: Any) -> str:
-        if not isinstance(value, str) or value not in allowed:
-            raise ValueError
-        return value
-
-    return Kind("one of " + ", ".join(map(repr, allowed)), parse)
+    return Kind(
+        "one of " + ", ".join(map(repr, allowed)),
+        lambda value: _checked(value, isinstance(value, str) and value in allowed),
+    )
 
 
 def mapping(*allowed: str) -> Kind:
@@ -58,10 +59,8 @@ def mapping(*allowed: str) -> Kind:
 
     def parse(value: Any) -> Mapping[str, str]:
         fields = dict(json.loads(value) if isinstance(value, str) else value)
-        for word, name in fields.items():
-            if word not in allowed or not isinstance(name, str) or not name:
-                raise ValueError
-        return MappingProxyType(fields)
+        are_names = all(isinstance(name, str) and name for name in fields.values())
+        return MappingProxyType(_checked(fields, are_names and set(allowed).issuperset(fields)))
 
     words = ", ".join(allowed)
     return Kind(f"a dict from {words} to item fields; {{}} tags no items", parse)
@@ -85,12 +84,6 @@ def _parse_boolean(value: Any) -> bool:
     return False if value in ("False", "false") else bool(int(value))
 
 
-def _parse_share(value: Any) -> float:
-    if isinstance(value, bool) or not 0 <= float(value) <= 1:
-        raise ValueError
-    return float(value)
-
-
 def _parse_limit(value: Any) -> int:
     """Return 0 for False, 1 GiB for True, and a number of bytes unchanged."""
     if value in (True, "True", "true") and type(value) is not int:
@@ -98,15 +91,17 @@ def _parse_limit(value: Any) -> int:
     return 0 if is_off(value) else whole(1, 1 << 50).parse(value)
 
 
-def _parse_path(value: Any) -> str:
-    if not isinstance(value, (str, Path)) or not str(value) or "\0" in str(value):
-        raise ValueError
-    return str(value)
-
-
 BOOLEAN = Kind("True or False", _parse_boolean)
-PATH = Kind("a path", _parse_path)
-SHARE = Kind("a number from 0 to 1", _parse_share)
+PATH = Kind(
+    "a path",
+    lambda value: _checked(
+        str(value), isinstance(value, (str, Path)) and str(value) and "\0" not in str(value)
+    ),
+)
+SHARE = Kind(
+    "a number from 0 to 1",
+    lambda value: _checked(float(value), type(value) is not bool and 0 <= float(value) <= 1),
+)
 BYTES_LIMIT = Kind("True, False or a number of bytes, at least 1", _parse_limit)
 
 
