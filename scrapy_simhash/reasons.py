@@ -55,12 +55,11 @@ def explain(
     :param same_request: False if the callbacks of two copies are called with other arguments.
     """
     shown = "" if similarity is None else percent(similarity)
-    parts = [f"distance {distance} (k = {max_distance})"]
-    if shown and confirmation.min_resemblance:
-        parts.insert(0, f"{shown} similar (copies: {percent(confirmation.min_resemblance)})")
-    if any(names):
-        parts.append("names " + " and ".join(f'"{name}"' if name else "unknown" for name in names))
-    facts = ", ".join(parts)
+    least = confirmation.min_resemblance
+    similar = f"{shown} similar (copies: {percent(least)})" if shown and least else ""
+    called = " and ".join(f'"{name}"' if name else "unknown" for name in names)
+    named = f"names {called}" if any(names) else ""
+    facts = ", ".join(filter(None, (similar, f"distance {distance} (k = {max_distance})", named)))
     if against:
         because, setting = _RULES[against]
         return (

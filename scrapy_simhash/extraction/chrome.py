@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from functools import lru_cache
-from itertools import islice, pairwise
+from itertools import chain, islice, pairwise
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
@@ -136,15 +136,12 @@ def _rename_by_tag(elements: Elements, rename: Callable[[HtmlElement, str], None
 
 def _holds_content(form: HtmlElement) -> bool:
     """Return True for a form with text, a filled text field or a list of links or buttons."""
-    links = 0
-    for element in form.iter("a", "button", "textarea", *_CONTENT_TAGS):
-        if element.tag in ("a", "button"):
-            links += element.get("href" if element.tag == "a" else "formaction") is not None
-            if links > _MAX_LINKS_OF_FORM:
-                return True
-        elif element.tag != "textarea" or element.text:
-            return True
-    return False
+    inner = form.iter("textarea", *_CONTENT_TAGS)
+    if any(element.tag != "textarea" or element.text for element in inner):
+        return True
+    buttons = (one for one in form.iter("button") if one.get("formaction") is not None)
+    links = chain((one for one in form.iter("a") if one.get("href") is not None), buttons)
+    return next(islice(links, _MAX_LINKS_OF_FORM, None), None) is not None
 
 
 def _tag_of_control(form: HtmlElement) -> str:
