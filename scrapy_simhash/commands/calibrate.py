@@ -50,7 +50,12 @@ def _run(options: argparse.Namespace) -> None:
     documents = progress(sample.documents, "pages")
     pages = list(fingerprinted(documents, detector, sample.left_out))
     found = calibrate(pages, detector, present.max_distance, present.confirmation)
-    settings = _proposed(found, present.preset_choice)
+    settings = {
+        "SIMHASH_PRESET": present.preset_choice,
+        "SIMHASH_MAX_DISTANCE": found.max_distance,
+    }
+    if found.min_resemblance:
+        settings["SIMHASH_MIN_RESEMBLANCE"] = found.min_resemblance
     result: dict[str, Any] = {
         "read": sample.read,
         "pages": len(pages),
@@ -60,10 +65,11 @@ def _run(options: argparse.Namespace) -> None:
     arrays = {"recall": result.pop("recall"), "wrong": result.pop("wrong")}
     if options.json:
         arrays = {name: array.round(4).tolist() for name, array in arrays.items()}
-        show_json(result | arrays | {"settings": settings})
+        chosen = None if found.max_distance is None else settings
+        show_json(result | arrays | {"settings": chosen})
         return
     show_result(options, result)
-    if settings is None:
+    if found.max_distance is None:
         show("\nNothing can be chosen: 100 wrong pairs and a near-duplicate pair are needed.")
         show("Give more pages.")
         return
@@ -71,16 +77,6 @@ def _run(options: argparse.Namespace) -> None:
     show("\nFor settings.py:\n")
     for name, value in settings.items():
         show(f"{name} = {value!r}")
-
-
-def _proposed(found: Calibration, preset: object) -> dict[str, Any] | None:
-    """Return the chosen settings by name; None if nothing was chosen."""
-    if found.max_distance is None:
-        return None
-    settings = {"SIMHASH_PRESET": preset, "SIMHASH_MAX_DISTANCE": found.max_distance}
-    if found.min_resemblance:
-        settings["SIMHASH_MIN_RESEMBLANCE"] = found.min_resemblance
-    return settings
 
 
 def _show_table(found: Calibration, present_k: int) -> None:

@@ -27,7 +27,6 @@ from scrapy_simhash.commands._settings import (
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Iterator
 
     from scrapy_simhash.maintenance.sources import Location
 
@@ -81,6 +80,7 @@ _EXPORT_ARGUMENTS = (
 def _export(options: argparse.Namespace) -> None:
     from scrapy_simhash.errors import SimhashError
     from scrapy_simhash.maintenance import export
+    from scrapy_simhash.maintenance.changes import changes
     from scrapy_simhash.maintenance.export import STANDARD_STREAM, write_records
 
     where = index_location(options)
@@ -88,7 +88,15 @@ def _export(options: argparse.Namespace) -> None:
     if not to_standard_output and writable(options.file).exists() and not options.overwrite:
         raise SimhashError(f"{options.file} exists already: --overwrite replaces it")
     if options.changes_since is not None:
-        records: Any = _changes(where, options.changes_since)
+        records: Any = (
+            {
+                "key": one.key,
+                "change": one.kind,
+                **{name: shown_time(getattr(one, f"{name}_s"), "T") for name in _TIMES},
+                "copy_of": one.copy_of or "",
+            }
+            for one in changes(where, options.changes_since)
+        )
     elif options.near_duplicates:
         records = export.near_duplicate_records(where)
     else:
@@ -97,14 +105,6 @@ def _export(options: argparse.Namespace) -> None:
     if not to_standard_output:
         result = {"index": str(where), "file": options.file, "records": count}
         show_result(options, result)
-
-
-def _changes(where: Location, since_s: int) -> Iterator[dict[str, str]]:
-    from scrapy_simhash.maintenance.changes import changes
-
-    for one in changes(where, since_s):
-        times = {name: shown_time(getattr(one, f"{name}_s"), "T") for name in _TIMES}
-        yield {"key": one.key, "change": one.kind, **times, "copy_of": one.copy_of or ""}
 
 
 EXPORT = Command(

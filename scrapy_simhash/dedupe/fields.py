@@ -87,20 +87,14 @@ def _with_content(
     asked: Fields, names: Sequence[str], records: Sequence[Mapping[str, Any]], file_name: str
 ) -> Fields:
     _refuse_records_by_key(records, file_name)
-    texts = {name: _first_text(name, records) for name in names}
-    outer = [name for name in names if texts[name] is not None and "." not in name]
-    inner = [
-        name
-        for name in names
-        if texts[name] is not None and name.lower().split(".")[-2:][0] not in NAME_FIELDS
-    ]
+    texts = {name: text for name in names if (text := _first_text(name, records)) is not None}
+    outer = [name for name in texts if "." not in name]
+    inner = [name for name in texts if name.lower().split(".")[-2:][0] not in NAME_FIELDS]
     for candidates in (outer, inner):
         for usual in (*TEXT_FIELDS, *HTML_FIELDS):
-            if (name := _named(usual, candidates)) is None:
-                continue
-            if usual in HTML_FIELDS or begins_as_html(texts[name] or ""):
-                return replace(asked, html=name)
-            return replace(asked, text=(name,))
+            if (name := _named(usual, candidates)) is not None:
+                is_page = usual in HTML_FIELDS or begins_as_html(texts[name])
+                return replace(asked, html=name) if is_page else replace(asked, text=(name,))
     for record in records:
         for name in names:
             value = value_of(record, name)
@@ -132,14 +126,14 @@ def _named(usual: str, names: Iterable[str], inside: Sequence[str] = ()) -> str 
 
     :param inside: the objects that may contain it; any if empty.
     """
-    best: tuple[int, str] | None = None
+    depths = {}
     for name in names:
         parts = name.lower().split(".")
         if len(parts) > 1 and parts[-1] in INNER_FIELDS and parts[-2] == usual:
             parts.pop()
         if parts[-1] == usual and (len(parts) == 1 or not inside or parts[-2] in inside):
-            best = min(best or (len(parts), name), (len(parts), name), key=lambda it: it[0])
-    return None if best is None else best[1]
+            depths[name] = len(parts)
+    return min(depths, key=lambda name: depths[name], default=None)
 
 
 def _names_in(record: Mapping[str, Any], prefix: str = "", depth: int = 1) -> Iterator[str]:

@@ -24,13 +24,12 @@ from scrapy_simhash.maintenance.rewriting import rewriting
 from scrapy_simhash.sites import site_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
     from pathlib import Path
 
     from scrapy_simhash.confirmation import Confirmation
     from scrapy_simhash.index.plan import TablePlan
     from scrapy_simhash.index.store import Store
-    from scrapy_simhash.maintenance.sources import Source
     from scrapy_simhash.scheme import Scheme
 
 
@@ -135,7 +134,16 @@ def reindex(
             )
         detector = Detector(scheme, min_tokens=min_tokens)
         rules = CrawlRules(max_distance, changes["confirmation"], incremental=True)
-        for page in _pages(source):
+        # Those of similar pages are left out, because a similar page has an entry, too.
+        copies = (
+            Entry(
+                one.sequence, one.key, one.fingerprint, one.sequence, one.seen_at_s, one.seen_at_s
+            )
+            for one in source.near_duplicates()
+            if one.confirmed
+        )
+        # In the order of the crawl.
+        for page in merge(source.entries_by_age(), copies, key=lambda page: page.number):
             text = source.texts.get(page.key)
             if text is None:
                 report.without_text += 1
@@ -163,19 +171,6 @@ def reindex(
             )
         report.entries = len(store)
     return report
-
-
-def _pages(source: Source) -> Iterator[Entry]:
-    """Yield entries, and log lines of copies as entries, in the order of their sequence numbers."""
-    # Not those of similar pages, because a similar page has an entry, too.
-    copies = (
-        Entry(
-            line.sequence, line.key, line.fingerprint, line.sequence, line.seen_at_s, line.seen_at_s
-        )
-        for line in source.near_duplicates()
-        if line.confirmed
-    )
-    return merge(source.entries_by_age(), copies, key=lambda page: page.number)
 
 
 def _observe(
