@@ -116,6 +116,8 @@ def test_reference_lists_every_reason_to_skip():
         of_dedupe |= set(re.findall(r'(?:Unreadable\(|\breason ?= ?)"(\w+)"', text))
         found = of_dedupe if path.is_relative_to(ROOT / "scrapy_simhash/dedupe") else reasons
         found |= set(re.findall(r'(?:skipped ?= ?|_lose\(worker, )"(\w+)"', text))
+        if path.name == "detector.py":
+            found |= set(re.findall(r'return "(\w+)"', text))
     assert {"no_callback", "few_tokens", "extraction_error", "too_large"} <= reasons
     assert {"timeout", "memory"} <= reasons
     for reason in reasons:
