@@ -106,6 +106,7 @@ def test_rules_between_two_urls_make_them_equal(copy, original, rule):
         ("/a1", "/a2"),
         ("http://a.example.com/x?p=1", "http://b.example.com/y"),
         ("/?" + "&".join(f"a{n}=1" for n in range(9)), "/"),
+        ("/w.php?t=X&t=Y", "/wiki/X"),  # which of them makes the path?
     ],
 )
 def test_urls_that_differ_too_much_have_no_rule_between_them(copy, original):
