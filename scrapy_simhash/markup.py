@@ -28,7 +28,6 @@ _LOOKED_AT = 1 << 16
 _BINARY_SAMPLE = 4096
 _MAX_BINARY_CHARACTERS = 80
 _BINARY = re.compile("[\x01-\x08\x0e-\x1a\x1c-\x1f\x7f\ufffd]")
-_SPACE = re.compile("[\\s\ufeff\u200b]*")
 # Elements of HTML that `lxml.html.defs` lacks. Not `data`, which is the root of much XML.
 _MORE_TAGS = "bdi dialog frame main nobr noframes picture rb rtc search slot template xmp".split()
 _PAGE_TAGS = frozenset(("html", "head", "body", "frameset"))
@@ -61,6 +60,12 @@ _HIDDEN_PROSE = re.compile(
 )
 _CDATA = re.compile(r"<!\[CDATA\[(.*?)(?:\]\]>|\Z)", re.DOTALL)
 _DOCTYPE = re.compile(r"<!doctype\s+([\w:.-]+)", re.IGNORECASE)
+# White space, a comment, a declaration, or a doctype: what may stand before the content.
+_PROLOG = re.compile(
+    rf"[\s\ufeff\u200b]+|<!--.*?-->|<(?=\?).*?\?>|<\?(?!(?-i:php))[^>]*>"
+    rf"|{_DOCTYPE.pattern}(?:[^\[>]*>|[^\[>]*\[.*?\]>)",
+    re.IGNORECASE | re.DOTALL,
+)
 # What a browser makes of a body that is no HTML, as rendering downloaders return it.
 _SHOWN_BY_BROWSER = re.compile(
     r"<html[^>]*><head>(?:<(?:meta|link)[^>]*>)*(?:</head>)?<body[^>]*><pre[^>]*>[^<]*</pre>"
@@ -200,25 +205,11 @@ def _after_prolog(text: str) -> tuple[int, str]:
     the name in the doctype in lower case, or ``""``.
     """
     at, doctype = 0, ""
-    while True:
-        if space := _SPACE.match(text, at):
-            at = space.end()
-        if text.startswith("<!--", at):
-            end, length = text.find("-->", at + 4), 3
-        elif text.startswith("<?", at):
-            end, length = text.find("?>", at), 2
-            if end < 0 and not text.startswith("<?php", at):
-                end, length = text.find(">", at), 1
-        elif match := _DOCTYPE.match(text, at):
-            doctype = match[1].lower()
-            end, length = text.find(">", at), 1
-            if "[" in text[at:end]:
-                end, length = text.find("]>", at), 2
-        else:
-            return at, doctype
-        if end < 0:
-            return at, doctype
-        at = end + length
+    while part := _PROLOG.match(text, at):
+        doctype = part[1] or doctype
+        at = part.end()
+    unclosed = _DOCTYPE.match(text, at)
+    return at, (unclosed[1] if unclosed else doctype).lower()
 
 
 def _is_html_root(root: re.Match[str], text: str, at: int) -> bool:
