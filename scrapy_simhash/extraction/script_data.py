@@ -37,7 +37,7 @@ _MIN_CHARACTERS = 400
 
 _CODE_TYPES = ("javascript", "ecmascript", "module", "jsx", "typescript", "css")
 # Elements whose content a script shows.
-_SHOWN_BY_SCRIPT = ("template", "noscript")
+_SHOWN_BY_SCRIPT = ("template", "noscript", "textarea", "xmp")
 # The beginning of a script tells code from data.
 _SAMPLE_CHARACTERS = 10_000
 # More of a script is not looked at.

@@ -74,6 +74,8 @@ DATA = {
     ),
     "textarea": f"<textarea hidden>{json.dumps(STATE)}</textarea>",
     "in a URL's escapes": f"<script>JSON.parse(decodeURIComponent('{quote(json.dumps(STATE))}'))</script>",
+    "Markdown in xmp": f"<xmp style='display:none'># Ferry\n\n{LONG_TEXT}</xmp>",
+    "Markdown in a textarea": f"<textarea hidden># Ferry\n\n{LONG_TEXT}</textarea>",
 }
 
 
