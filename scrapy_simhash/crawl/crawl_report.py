@@ -70,8 +70,8 @@ def write_crawl_report(
     try:
         spider_name = "" if crawler.spider is None else str(crawler.spider.name)
         prefix = "simhash" if settings.pages else "simhash/item"
-        crawl = crawl_facts(crawler.stats.get_stats(), spider_name, reason, prefix)
-        write_report(path, location, crawl=crawl)
+        stats = crawler.stats.get_stats()
+        write_report(path, location, crawl=crawl_facts(stats, spider_name, reason, prefix))
     except (SimhashError, OSError) as error:
         crawler.stats.inc_value("simhash/errors/report")
         # A traceback would only bury the message.

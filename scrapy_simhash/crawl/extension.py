@@ -67,9 +67,7 @@ class SimhashExtension:
     """
 
     def __init__(self, crawler: Crawler) -> None:
-        stats = crawler.stats
-        if stats is None:  # pragma: no cover - Scrapy makes it before extensions
-            raise NotConfigured("a crawler without stats")
+        stats: Any = crawler.stats  # Scrapy makes it before extensions
         self.crawler = crawler
         spider = crawler.spider or crawler.spidercls
         self.settings = settings = SimhashSettings(crawler.settings, str(spider.name))
@@ -94,13 +92,15 @@ class SimhashExtension:
             "schedule": self.schedule,
         }
         self.pages = Judging("page", settings, fingerprinter.detector, stats=self.stats, **parts)
-        item_stats = CrawlStats(stats, "simhash/item")
         self.items = Judging(
-            "item", settings, fingerprinter.item_detector, stats=item_stats, **parts
+            "item",
+            settings,
+            fingerprinter.item_detector,
+            stats=CrawlStats(stats, "simhash/item"),
+            **parts,
         )
-        self._judges = [self.pages] if settings.pages else []
-        if settings.item_fields:
-            self._judges.append(self.items)
+        judges = (self.pages, settings.pages), (self.items, settings.item_fields)
+        self._judges = [one for one, is_used in judges if is_used]
         self.settlement = Settlement(self.items.settle, self._finished, self.pages.contents)
         self.waiting = WaitingSpiders(crawler, self.pages.retries)
         # Handed from the downloader middleware to the spider middleware. Not in meta, which spiders
@@ -123,9 +123,8 @@ class SimhashExtension:
         if extension.settings.pages:  # now: workers take longer to start than all else
             extension.fingerprinter.start()
         connect = crawler.signals.connect
-        connect(extension.spider_opened, signal=scrapy_signals.spider_opened)
-        connect(extension.spider_idle, signal=scrapy_signals.spider_idle)
-        connect(extension.spider_closed, signal=scrapy_signals.spider_closed)
+        for signal in ("spider_opened", "spider_idle", "spider_closed"):
+            connect(getattr(extension, signal), signal=getattr(scrapy_signals, signal))
         for signal in ("item_scraped", "item_dropped", "item_error"):
             connect(extension.item_done, signal=getattr(scrapy_signals, signal))
         return extension
