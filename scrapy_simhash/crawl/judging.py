@@ -62,7 +62,6 @@ if TYPE_CHECKING:
     from scrapy_simhash.crawl.stats import CrawlStats, ErrorLog
     from scrapy_simhash.detector import Detector, PageFingerprint
     from scrapy_simhash.index import Index, Observation
-    from scrapy_simhash.index.base import Entry
     from scrapy_simhash.index.rules import Text
     from scrapy_simhash.policy import Circumstances, KeptReason, NoRetry, Outcome
     from scrapy_simhash.verdict import Verdict
@@ -401,11 +400,14 @@ class Judging:
         self._discard_early(is_idle=True)
         self.calls.is_urgent = True
         # The spider may have asked for its failed pages before the callbacks of these ran.
-        late = [copy for copy in self._ran_late.values() if self.contents.is_refused(copy)]
+        late = {
+            key: copy
+            for key, copy in self._ran_late.items()
+            if self.contents.is_refused(copy) and key not in self._asked_late  # else without end
+        }
         self._ran_late.clear()
-        late = [copy for copy in late if copy.key not in self._asked_late]  # else without end
-        self._asked_late.update({copy.key: None for copy in late})
-        self.retries.request(late)
+        self._asked_late.update(dict.fromkeys(late))
+        self.retries.request([*late.values()])
         return self.retries.idle(is_settling=self.calls.is_busy)
 
     async def finish(self, *, pausing: bool) -> None:
@@ -523,11 +525,11 @@ class Judging:
     def mark_not_judged(self, key: str) -> None:
         """Record that an indexed page cannot be judged now, so that it does not count as gone."""
 
-        def record(entry: Entry | None) -> None:
-            if entry is not None:
+        def record(index: Any) -> None:
+            if index.entry(key) is not None:
                 self._crawl.failed(key)
 
-        self.calls.tell(key, lambda index: index.entry(key), record)
+        self.calls.tell(key, record)
 
     def _keep_text(self, key: str, title: str, text: str) -> None:
         """Store the text of a page in the index, if SIMHASH_KEEP_TEXT says so."""
