@@ -5,10 +5,10 @@ if it rewrites them to the same URL. The *form* of a URL is the URL that the rul
 of it. A *path pattern* is a part of a site, such as ``/shop/*``: a rule may apply to some patterns
 of a site and not to others.
 
-`url_parts` takes URLs apart and divides a site, `differences` finds rules, and `rewriting` applies
-them. `evidence` and `site` count what speaks for and against each rule on each pattern. `learner`
-compares pages and finds unneeded requests. `traps` uses no rules: it finds calendars and other
-pages without end.
+`url_parts` writes URLs in a plain form, on which rules are regular expressions, and divides a site.
+`differences` finds rules, `rewriting` applies them, and `evidence` counts what speaks for and
+against each on each pattern. `site` has the rules of a site, and `learner` compares pages and finds
+unneeded requests. `traps` uses no rules: it finds calendars and other pages without end.
 """
 
 from __future__ import annotations
