@@ -96,10 +96,10 @@ def rename_by_attributes(elements: Elements) -> list[tuple[HtmlElement, str]]:
             rename(role.getparent(), "main")
     # What stands beside the heading may be all that a page has.
     beside = holding(elements.tagged("h1"))
+    in_main = _inside(lambda element: element.tag == "main")
     for element in besides:
-        above = list(element.iterancestors())
-        is_beside = bool(above) and above[0].tag != "body" and above[0] in beside
-        if is_beside or any(one.tag == "main" for one in above):
+        above = element.getparent()
+        if above is not None and ((above.tag != "body" and above in beside) or in_main(above)):
             rename(element, ASIDE)
     # Other consent dialogs are chrome by their tag or role already.
     for element in consent_banners(elements):
