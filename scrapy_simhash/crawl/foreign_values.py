@@ -39,7 +39,7 @@ from scrapy_simhash.crawl.arguments import texts_in
 from scrapy_simhash.extraction.targets import pieces_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
 
     from scrapy import Request
     from scrapy.http import Response
@@ -303,11 +303,11 @@ def _is_marked(text: str, page: PageState) -> bool:
     """Return True if only attributes, scripts, comments or headers of a page say a text, and it is
     no URL.
     """
-    if text.startswith(_URL_STARTS) or any(map(_is_whole, _around(text.casefold(), page.said))):
+    if text.startswith(_URL_STARTS) or _says(page.said, text.casefold()):
         return False
     if not any(map(str.isalpha, text)):  # others may be the same by accident
         return _number(text) in page.values
-    return any(map(_is_whole, _around(text, page.markup)))
+    return _says(page.markup, text)
 
 
 def _number(text: str) -> str:
@@ -318,20 +318,18 @@ def _number(text: str) -> str:
         return text
 
 
-def _around(text: str, within: str) -> Iterator[tuple[str, str]]:
-    """Yield the characters before and after each of the first occurrences of a text."""
+def _says(within: str, text: str) -> bool:
+    """Return True if a text says another one, and not only within a word."""
     end = 0
     for _ in range(_MAX_OCCURRENCES if text else 0):
         start = within.find(text, end)
         if start < 0:
-            return
+            break
         end = start + len(text)
-        yield within[max(0, start - 9) : start], within[end : end + 9]
-
-
-def _is_whole(around: tuple[str, str]) -> bool:
-    before, after = around
-    return not any(one.isalnum() or one == "_" for one in (before[-1:], after[:1]))
+        around = within[max(0, start - 1) : start] + within[end : end + 1]
+        if not any(one.isalnum() or one == "_" for one in around):
+            return True
+    return False
 
 
 def _is_url(text: str) -> bool:
