@@ -218,10 +218,8 @@ def _is_html_root(root: re.Match[str], text: str, at: int) -> bool:
     content = text[at : at + _LOOKED_AT]
     is_closed = "-" not in name and text.rstrip().endswith(f"</{name}>")
     is_of_xml = "xmlns" in attributes and "xhtml" not in attributes
-    if name.lower() in _tags():
-        if is_closed and is_of_xml:
-            return False
-    elif is_closed or is_of_xml or " version=" in attributes:
+    is_foreign = is_closed or is_of_xml or " version=" in attributes
+    if (is_closed and is_of_xml) or (is_foreign and name.lower() not in _tags()):
         return False
     content = _FOREIGN.sub("", _COMMENT.sub("", _CDATA.sub("", content)))
     names = [
@@ -276,20 +274,16 @@ def _is_table(start: str) -> bool:
         lines = lines[:-1]  # it may be cut off
     if not lines or "<" in lines[0]:
         return False
-    for delimiter in ",;\t|":
-        if delimiter in lines[0]:
-            rows = _rows(lines, delimiter)
-            counts = {len(row) for row in rows}
-            if len(counts) == 1 and len(rows) > 1 and counts.pop() * len(rows) >= 6:  # noqa: PLR2004
-                return True
-    return False
+    return any(one in lines[0] and _are_rows(lines, delimiter=one) for one in ",;\t|")
 
 
-def _rows(lines: list[str], delimiter: str) -> list[list[str]]:
+def _are_rows(lines: list[str], delimiter: str) -> bool:
     try:
-        return [row for row in csv.reader(lines, delimiter=delimiter, strict=True) if row]
+        rows = [row for row in csv.reader(lines, delimiter=delimiter, strict=True) if row]
     except csv.Error:
-        return []
+        return False
+    counts = {len(row) for row in rows}
+    return len(counts) == 1 < len(rows) and counts.pop() * len(rows) >= 6  # noqa: PLR2004
 
 
 @lru_cache(maxsize=1)

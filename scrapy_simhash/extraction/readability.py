@@ -14,6 +14,7 @@ same result. Ordinary pages need about a hundredth of the budget.
 from __future__ import annotations
 
 import logging
+import math
 import re
 import sys
 import threading
@@ -54,13 +55,8 @@ _MAX_CACHED_CHARACTERS = 200
 _SPACES = re.compile(r"\t|[ \t]{2,}")
 
 
-class _Budget(threading.local):
-    """The rest of the budget for the page that this thread extracts; None between pages."""
-
-    remaining: float | None = None
-
-
-_budget = _Budget()
+# `remaining`: the rest of the budget for the page that this thread extracts.
+_budget = threading.local()
 
 
 class _TooMuchWork(Exception):
@@ -68,10 +64,9 @@ class _TooMuchWork(Exception):
 
 
 def _spend(work: float) -> None:
-    if _budget.remaining is not None:
-        _budget.remaining -= work
-        if _budget.remaining < 0:
-            raise _TooMuchWork
+    _budget.remaining = getattr(_budget, "remaining", math.inf) - work
+    if _budget.remaining < 0:
+        raise _TooMuchWork
 
 
 def article_of(
@@ -106,7 +101,7 @@ def article_of(
         empty: HtmlElement = root.makeelement("div")
         return empty
     finally:
-        _budget.remaining = None
+        _budget.remaining = math.inf
     article: HtmlElement = document.article
     return article
 
