@@ -86,29 +86,17 @@ def _tokens(text: str) -> tuple[str, ...]:
     tokens: list[str] = []
     word: list[str] = []
     kinds: list[_Kind] = ["space", *map(_kind, folded), "space"]
-    last = len(folded) - 1
     run = (0, 0)  # the place of the last run of one sign: names may be nothing but signs
     for at, character in enumerate(folded):
         kind = kinds[at + 1]
-        if kind == "word":
+        if kind == "word" or (kind == "mark" and word) or _is_in_number(folded, at):
             word.append(character)
             continue
         if kind == "mark":
-            if word:
-                word.append(character)
-            elif tokens and at and kinds[at] != "space":
+            if tokens and at and kinds[at] != "space":
                 tokens[-1] += character
             continue
         if kind == "nothing" and not _is_prime(folded, at):
-            continue
-        is_inside_number = (
-            character in _INSIDE_NUMBER
-            and 0 < at < last
-            and folded[at - 1].isdigit()
-            and folded[at + 1].isdigit()
-        ) or _is_in_article_number(folded, at)
-        if is_inside_number:
-            word.append(character)
             continue
         if word:
             tokens.append("".join(word))
@@ -129,14 +117,14 @@ def _is_sign(character: str) -> bool:
     return character.isprintable() and unicodedata.category(character) not in ("Zs", "Pi", "Pf")
 
 
-def _is_in_article_number(folded: str, at: int) -> bool:
-    """Return True for the slash of an article number, such as AB/12 or 12/AB. A hyphen is none: it
-    is often written for a space.
+def _is_in_number(folded: str, at: int) -> bool:
+    """Return True for a sign in a number, and for the slash of an article number, such as AB/12 or
+    12/AB. A hyphen is none: it is often written for a space.
     """
-    before, after = folded[at - 1 : at], folded[at + 1 : at + 2]
-    return (
-        folded[at] == "/" and f"{before}{after}".isalnum() and before.isdigit() != after.isdigit()
-    )
+    sign, before, after = folded[at], folded[at - 1 : at], folded[at + 1 : at + 2]
+    if before.isdigit() and after.isdigit():
+        return sign in _INSIDE_NUMBER
+    return sign == "/" and f"{before}{after}".isalnum() and before.isdigit() != after.isdigit()
 
 
 def _is_prime(folded: str, at: int) -> bool:
