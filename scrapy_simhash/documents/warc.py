@@ -97,7 +97,14 @@ def read_page(content: bytes, max_bytes: int) -> WarcPage:
     if is_response and not status.startswith(_SUCCESS):
         raise Unreadable("status", url)
     headers = headers if is_response else record.rec_headers
-    body = decompressed(raw, _encodings(headers.headers), max_bytes)
+    # In the order in which the encodings were applied.
+    encodings = ",".join(
+        text
+        for name in ("content-encoding", "transfer-encoding")
+        for header, text in headers.headers
+        if header.lower() == name
+    )
+    body = decompressed(raw, encodings, max_bytes)
     return WarcPage(
         url,
         record.rec_type,
@@ -106,12 +113,6 @@ def read_page(content: bytes, max_bytes: int) -> WarcPage:
         raw[: max_bytes + 1] if body is None else body,
         is_decoded=body is not None,
     )
-
-
-def _encodings(headers: Iterable[tuple[str, str]]) -> str:
-    """Return the encodings of a body in the order in which they were applied."""
-    names = ("content-encoding", "transfer-encoding")
-    return ",".join(text for name in names for header, text in headers if header.lower() == name)
 
 
 def decompressed(body: bytes, encodings: str, max_bytes: int) -> bytes | None:

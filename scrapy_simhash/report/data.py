@@ -7,7 +7,6 @@ not. So counts by pattern depend on the order of the crawl.
 from __future__ import annotations
 
 import base64
-import errno
 import time
 from bisect import bisect_right
 from collections import Counter
@@ -289,8 +288,6 @@ def write_report(path: Path, where: Location, **options: Any) -> Mapping[str, An
     :raises SchemeError, StorageError: see `opened_source`.
     :raises OSError: the file cannot be written; the error names `path`, not a temporary file.
     """
-    if not path.parent.is_dir():  # fail early: it may take long to collect the data
-        raise OSError(errno.ENOENT, "its directory does not exist", str(path))
     data = report_data(where, **options)
     content = render(data).encode()
     try:
