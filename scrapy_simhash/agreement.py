@@ -76,11 +76,12 @@ def decisive_key(evidence: Evidence) -> int:
     Two pages of one site with numbers that are not 0, have the same lowest bit, and are different,
     have different names. It is 0 for a page about which it tells nothing.
     """
-    page = _Named(evidence)
-    if page.headings:
-        is_one = len(evidence.heading) <= KEY_BYTES + 1 and not page.is_weak
-        return int.from_bytes(page.first[:BASE_BYTES], "big") | 1 if is_one else 0
-    return int.from_bytes(page.own[:BASE_BYTES], "big") & ~1 if page.own == page.whole else 0
+    headings, flags, _ = _read(evidence.heading)
+    if headings:
+        is_one = len(headings) == 1 and not flags & IS_WEAK
+        return int.from_bytes(headings[0][:BASE_BYTES], "big") | 1 if is_one else 0
+    own = (_read(evidence.title)[0] * 2)[:2]  # the title without the site, and with it
+    return int.from_bytes(own[0][:BASE_BYTES], "big") & ~1 if own and own[0] == own[1] else 0
 
 
 class _Named:
@@ -116,8 +117,9 @@ class _Named:
 
 def _read(name: bytes) -> tuple[list[bytes], int, int]:
     """Return the keys of a stored name, its flags, and the byte for the name of the site."""
-    end = len(name) - len(name) % KEY_BYTES
-    flags, brand, *_ = *name[end:], 0, 0
+    rest = len(name) % KEY_BYTES
+    end = len(name) - rest
+    flags, brand = name[end] if rest else 0, name[end + 1] if rest > 1 else 0
     return [name[at : at + KEY_BYTES] for at in range(0, end, KEY_BYTES)], flags, brand
 
 
