@@ -32,8 +32,8 @@ class World:
         self.looked_at += [copy.key for copy in copies]
         then([self.says.get(copy.key, observation("new", copy.key)) for copy in copies])
 
-    def hold(self, representative, *keys, fingerprint=BAN):
-        return [self.hold_copy(representative, dropped(key, fingerprint)) for key in keys]
+    def hold(self, representative, *keys):
+        return [self.hold_copy(representative, dropped(key)) for key in keys]
 
     def hold_copy(self, representative, copy):
         if self.retries.full:
@@ -41,8 +41,11 @@ class World:
         self.retries.hold(representative, copy)
         return True
 
-    def near(self, key, representative, *, pending):
-        self.says[key] = observation("near-duplicate", key, representative, provisional=pending)
+    def near(self, *keys, **earlier):
+        """Let copies be copies of a stored page."""
+        for key in keys:
+            found = observation("near-duplicate", key, "page")
+            self.says[key] = replace(found, earlier=Earlier(**earlier))
 
     def asked(self):
         """Return the keys of the pages that were requested since the last call."""
@@ -51,13 +54,19 @@ class World:
         self.scheduled.clear()
         return keys
 
-    def arrives(self, key, fingerprint=BAN):
-        page = None if fingerprint is None else dropped(key, fingerprint)
-        return self.retries.arrived(self.came[key], page)
+    def arrives(self, key, evidence=NO_EVIDENCE):
+        return self.retries.arrived(self.came[key], dropped(key, evidence=evidence))
+
+    def comes_again(self, fingerprint=STORY):
+        page = None if fingerprint is None else dropped("page", fingerprint)
+        self.retries.came_again("page", page, "page")
+
+    def confirmed(self, fingerprint=STORY, **options):
+        self.retries.confirmed("page", dropped("page", fingerprint), **options)
 
 
-def observation(kind, key, representative=None, *, provisional=False):
-    return Observation(kind, key, BAN, representative, None, 0, provisional)
+def observation(kind, key, representative=None):
+    return Observation(kind, key, BAN, representative, None, 0, provisional=False)
 
 
 def dropped(key, fingerprint=BAN, evidence=NO_EVIDENCE):
@@ -67,13 +76,6 @@ def dropped(key, fingerprint=BAN, evidence=NO_EVIDENCE):
 @pytest.fixture
 def world():
     return World()
-
-
-def without_items(world, *keys):
-    """Let copies be copies of a stored page that gave no items."""
-    for key in keys:
-        world.near(key, "page", pending=False)
-        world.says[key] = replace(world.says[key], earlier=Earlier(gave_items=False))
 
 
 def test_a_crawl_without_items_tries_some_copies_of_each_url_pattern_at_its_end(world):
@@ -86,7 +88,7 @@ def test_a_crawl_without_items_tries_some_copies_of_each_url_pattern_at_its_end(
     while world.retries.idle():
         for key in world.asked():
             asked.append(key)
-            without_items(world, key)
+            world.near(key, gave_items=False)
             world.arrives(key)
     assert (len(asked), asked.count("other")) == (11, 1)
 
@@ -95,7 +97,7 @@ def test_a_copy_whose_callback_is_to_run_after_all_is_not_downloaded_again(world
     response, copy = Response("http://x.test/a", body=b"page"), dropped("a")
     world.retries.responses.keep(copy, response)
     world.retries.leave("page", copy, answered=False)
-    without_items(world, "a")
+    world.near("a", gave_items=False)
     world.retries.begin_giving()
     [request] = world.scheduled
     assert world.retries.answer_to(request) is response
@@ -105,15 +107,14 @@ def test_a_copy_whose_callback_is_to_run_after_all_is_not_downloaded_again(world
 def test_if_a_page_gives_no_items_in_a_crawl_that_gives_some_its_copy_is_requested(world):
     world.retries.begin_giving()
     world.hold("page", "a")
-    without_items(world, "a")
-    world.retries.confirmed("page", dropped("page"), gave_items=False)
+    world.near("a", gave_items=False)
+    world.confirmed(BAN, gave_items=False)
     assert world.asked() == ["a"]
 
 
 @pytest.mark.parametrize("same", [True, False])
 def test_a_copy_whose_request_carries_something_else_is_requested(world, same):
-    world.near("a", "page", pending=False)
-    world.says["a"] = replace(world.says["a"], earlier=Earlier(same_request=same))
+    world.near("a", same_request=same)
     world.hold("page", "a")
     world.retries.discarded("page")
     assert world.asked() == ([] if same else ["a"])
@@ -131,36 +132,29 @@ def test_the_last_responses_are_kept_up_to_a_size(world, monkeypatch):
 
 
 @pytest.mark.parametrize("answered", [True, False])
-@pytest.mark.parametrize(
-    "settle",
-    [
-        lambda retries: retries.confirmed("page", dropped("page", STORY)),
-        lambda retries: retries.discarded("page"),
-    ],
-    ids=["confirmed", "discarded"],
-)
+@pytest.mark.parametrize("settled", ["confirmed", "discarded"])
 def test_if_a_page_comes_with_other_content_the_copies_of_the_old_one_are_requested(
-    world, answered, settle
+    world, answered, settled
 ):
     for key in "ab":
         world.retries.leave("page", dropped(key), answered=answered)
     world.retries.leave("page", dropped("c", STORY), answered=answered)
-    world.retries.came_again("page", dropped("page", STORY), "page")
+    world.comes_again()
     assert world.asked() == [], "the index still has the former content"
-    settle(world.retries)
+    if settled == "confirmed":
+        world.confirmed()
+    else:
+        world.retries.discarded("page")
     assert world.asked() == ["a", "b"]
-    world.retries.came_again("page", None, "page")
-    assert world.asked() == ["c"]
-    world.retries.came_again("page", None, "page")
-    assert world.asked() == []
+    for asked in (["c"], []):
+        world.comes_again(None)
+        assert world.asked() == asked
 
 
 @pytest.mark.parametrize("end", [Retries.idle, Retries.close])
 def test_if_nothing_settles_the_other_content_the_copies_are_requested_at_the_end(world, end):
     world.retries.leave("page", dropped("a"), answered=True)
-    world.retries.came_again(
-        "page", dropped("page", STORY), "page"
-    )  # which is dropped as a copy itself
+    world.comes_again()  # and is dropped as a copy itself
     end(world.retries)
     assert world.asked() == ["a"]
     assert world.retries.waiting == 1
@@ -171,26 +165,26 @@ def test_copies_that_are_not_remembered_yet_when_their_page_comes_with_other_con
     """An index on the network takes its time to confirm the page, or to answer for the copies."""
     answers = []
     world.retries._observe = lambda copies, then: answers.append(then)
-    world.near("a", "page", pending=False)
-    world.says["a"] = replace(world.says["a"], earlier=Earlier(gave_items=True))
+    world.near("a", gave_items=True)
     world.hold("page", "a")
     if first == "idle":
         assert world.retries.idle()
-    world.retries.came_again("page", dropped("page", STORY), "page")
+    world.comes_again()
     for then in answers:
         then([world.says["a"]])
     if first == "confirmed":
-        world.retries.confirmed("page", dropped("page"))
+        world.confirmed(BAN)
     assert world.asked() == []
-    world.retries.confirmed("page", dropped("page", STORY))
+    world.confirmed()
     assert world.asked() == ["a"]
 
 
 def test_the_oldest_answered_copies_are_forgotten():
     world = World(max_left=2)
-    for key in ("one", "two", "three"):
+    keys = ("one", "two", "three")
+    for key in keys:
         world.retries.leave(key, dropped(f"copy-of-{key}"), answered=True)
-    for key in ("one", "two", "three"):
+    for key in keys:
         world.retries.came_again(key, None, key)
     assert world.asked() == ["copy-of-two", "copy-of-three"]
 
@@ -216,7 +210,7 @@ def test_what_other_content_is_the_rules_of_the_index_say(world):
         world.retries.hold("one", dropped(key, evidence=of_story))
     world.retries.discarded("one")
     assert world.asked() == ["c"]
-    world.retries.arrived(world.came["c"], dropped("c", evidence=of_news))
+    world.arrives("c", of_news)
     assert world.asked() == ["d", "e"]
 
 
@@ -240,8 +234,7 @@ def test_what_is_asked_for_is_the_same_request_past_the_filter(world):
     world.retries.hold("page", DroppedCopy("a", BAN, evidence=NO_EVIDENCE, request=request))
     world.retries.discarded("page")
     [again] = world.scheduled
-    changed = {"dont_filter", "meta"}
-    for name in set(request.attributes) - changed:
+    for name in {*request.attributes} - {"dont_filter", "meta"}:
         assert getattr(again, name) == getattr(request, name), name
     assert (request.dont_filter, again.dont_filter) == (False, True)
     token = again.meta.pop(META_KEY)
@@ -265,11 +258,11 @@ def test_copies_of_a_former_content_are_downloaded_anew_when_the_new_one_is_sett
     copy = dropped("a")
     world.retries.responses.keep(copy, Response("http://x.test/a", body=b"ban page"))
     world.retries.leave("page", copy, answered=False)
-    world.retries.came_again("page", dropped("page", STORY), "page")
+    world.comes_again()
     world.retries.begin_giving()  # by an item of the new content
     assert world.asked() == []
-    world.retries.came_again("page", dropped("page", BAN), "page")  # once more, later
-    world.retries.confirmed("page", dropped("page", STORY))
+    world.comes_again(BAN)  # once more, later
+    world.confirmed()
     [request] = world.scheduled
     assert world.retries.answer_to(request) is None
     assert world.asked() == ["a"]
@@ -277,8 +270,8 @@ def test_copies_of_a_former_content_are_downloaded_anew_when_the_new_one_is_sett
 
 def test_of_too_many_copies_of_a_page_the_oldest_are_forgotten():
     world = World(max_left=3)
+    world.near(*"abcde", gave_items=False)
     for key in "abcde":
-        without_items(world, key)
         world.retries.leave("page", dropped(key), answered=False)
     world.retries.begin_giving()
     assert sorted(world.looked_at) == ["c", "d", "e"]

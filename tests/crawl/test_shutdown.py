@@ -202,7 +202,7 @@ def test_a_signal(site, tmp_path, number):
     assert not site.hit("/late")
 
 
-@pytest.mark.parametrize("reactor", ["asyncio", pytest.param("none", marks=pytest.mark.thorough)])
+@pytest.mark.parametrize("reactor", ["asyncio", "none"])
 def test_a_signal_while_a_page_hangs(site, tmp_path, reactor):
     """The crawl waits until the time-out; the pages behind are not lost."""
     barrier = threading.Barrier(1 + len(QUEUED), timeout=60)
@@ -216,7 +216,6 @@ def test_a_signal_while_a_page_hangs(site, tmp_path, reactor):
     assert stored(site, tmp_path, bodies) == HANDLED_PATHS | {*QUEUED}
 
 
-@pytest.mark.thorough
 @pytest.mark.parametrize("reactor", REACTORS)
 def test_two_signals_while_a_page_hangs(site, tmp_path, reactor):
     """The crawl waits neither for the page nor for those behind it."""
