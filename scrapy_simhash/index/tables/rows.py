@@ -64,6 +64,10 @@ class Rows:
         """Return a range of rows in memory, by position."""
         return self._waiting.part(start - self.in_files, stop - self.in_files)
 
+    def newest(self, start: int) -> Words:
+        """Return the fingerprints of the rows in memory from a position on."""
+        return self._waiting.fingerprints[start - self.in_files : self._count - self.in_files]
+
     def extend(self, count: int, fingerprints: Words, ids: Words | int, marks: Words | int) -> None:
         """Append rows."""
         start = self._count - self.in_files

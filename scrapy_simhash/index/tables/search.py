@@ -103,7 +103,7 @@ class Search:
         if buckets is not None:
             positions, owners = self._candidates(buckets, rows, marks)
         first, end = self._unsorted_from, len(self._rows)
-        newest = self._rows.in_memory(first, end).fingerprints
+        newest = self._rows.newest(first)
         differing = np.concatenate([self._rows.take(FINGERPRINTS, positions), *[newest] * count])
         if count == 1:
             # As one long row: numpy takes longer for many short ones.
