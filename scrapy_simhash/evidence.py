@@ -76,10 +76,11 @@ def encode_evidence(evidence: Evidence) -> bytes:
     values: tuple[bytes | int, ...] = evidence
     for tag, value in enumerate(values, 1):
         if value:
-            if isinstance(value, int):
-                part = value.to_bytes(-(-value.bit_length() // 8), "big")
-            else:
-                part = value
+            part = (
+                value
+                if isinstance(value, bytes)
+                else value.to_bytes(-(-value.bit_length() // 8), "big")
+            )
             encoded.append(tag)
             encoded += varint(len(part))
             encoded += part

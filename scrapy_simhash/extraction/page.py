@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 
 _CONTROL_CHARACTERS = bytes(range(9)) + bytes((0x0B, 0x0C)) + bytes(range(0x0E, 0x20))
 _TO_SPACES = bytes.maketrans(_CONTROL_CHARACTERS, b" " * len(_CONTROL_CHARACTERS))
+_OTHER_BYTES = bytes(set(range(256)).difference(_CONTROL_CHARACTERS))
 # Character references to control characters, noncharacters and the marks that `lines_of` writes
 # where blocks, links and chrome begin. The marks are in U+E000 to U+E00F.
 _REFERENCES = re.compile(
@@ -114,9 +115,10 @@ def prepared(html: str) -> bytes:
     :raises ValueError: the page has more than `MAX_TAGS` tags.
     """
     data = html.encode("utf-8", "replace")  # a broken page may have lone surrogates
-    data = data.replace(b"\0", b"").translate(_TO_SPACES)
-    if b"&#" in data:
-        data = _REFERENCES.sub(b" ", data)
+    # Hardly a page needs the slower steps.
+    if data.translate(None, _OTHER_BYTES):
+        data = data.replace(b"\0", b"").translate(_TO_SPACES)
+    data = _REFERENCES.sub(b" ", data)
     if b"\xef" in data:
         data = _NONCHARACTERS.sub(b" ", data)
     if b"\xee" in data:
