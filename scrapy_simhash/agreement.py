@@ -5,6 +5,8 @@
 
 from __future__ import annotations
 
+from copy import copy
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from scrapy_simhash.names import (
@@ -65,7 +67,7 @@ def names_agree(one: Evidence, other: Evidence) -> bool | None:
 
 def is_renamed(page: Evidence, earlier: Evidence) -> bool:
     """Return True if a page has another title or other headings than in an earlier crawl."""
-    one, other = _Named(page), _Named(earlier)
+    one, other = (_named(0, each.title, each.heading) for each in (page, earlier))
     has_titles = one.titles and other.titles
     return bool(has_titles and one.own != other.own) or one.headings != other.headings
 
@@ -93,13 +95,13 @@ class _Named:
     :ivar brand: stands for the name of the site in the title; 0 if it has none.
     """
 
-    def __init__(self, page: Evidence) -> None:
-        self.site = page.site
-        headings, self.heading_flags, _ = _read(page.heading)
-        titles, self.title_flags, self.brand = _read(page.title)
+    def __init__(self, site: int, title: bytes, heading: bytes) -> None:
+        self.site = site
+        headings, self.heading_flags, _ = _read(heading)
+        titles, self.title_flags, self.brand = _read(title)
         self.flags = self.heading_flags | self.title_flags
         self.is_weak = self.heading_flags & IS_WEAK > 0
-        self.first, self.headings = page.heading[:KEY_BYTES], frozenset(headings)
+        self.first, self.headings = heading[:KEY_BYTES], frozenset(headings)
         self.own, self.whole, self.beyond = (
             titles[:3]
             if titles[1:]
@@ -114,6 +116,16 @@ class _Named:
     def names(self) -> frozenset[bytes]:
         return self.headings | self.titles
 
+    def without_headings(self) -> _Named:
+        """Return a copy without headings."""
+        other = copy(self)
+        other.headings = frozenset()
+        return other
+
+
+# A page of a template is compared with dozens of others at once.
+_named = lru_cache(maxsize=4096)(_Named)
+
 
 def _read(name: bytes) -> tuple[list[bytes], int, int]:
     """Return the keys of a stored name, its flags, and the byte for the name of the site."""
@@ -125,10 +137,12 @@ def _read(name: bytes) -> tuple[list[bytes], int, int]:
 
 def _read_both(page: Evidence, other_page: Evidence) -> tuple[_Named, _Named]:
     """Return the names of two pages; no headings of one that alone has weak ones which differ."""
-    one, other = _Named(page), _Named(other_page)
+    one, other = (_named(each.site, each.title, each.heading) for each in (page, other_page))
     if one.is_weak != other.is_weak and one.headings.isdisjoint(other.headings):
-        weak = one if one.is_weak else other
-        weak.headings = frozenset()
+        if one.is_weak:
+            one = one.without_headings()
+        else:
+            other = other.without_headings()
     return one, other
 
 

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     from scrapy_simhash.evidence import Evidence
     from scrapy_simhash.index.base import Entry, Observation, PageToObserve, SyncPolicy
-    from scrapy_simhash.index.database import Database
+    from scrapy_simhash.index.database import Database, Row
     from scrapy_simhash.index.manifest import Manifest
     from scrapy_simhash.index.memory import MemoryDatabase
     from scrapy_simhash.index.rules import CrawlRules
@@ -171,6 +171,8 @@ class Store(Rows):
             if not page.is_settled:
                 page.is_settled = True
                 self._pending.remove(page)
+                kept = -1 if page.stored is None else page.stored.ordinal
+                self._forget(page.entry.ordinal, kept)
 
     def confirm(self, pages: Iterable[Pending], rules: CrawlRules) -> None:
         """Store pending pages in turn, and remove the entries that they replace."""
@@ -223,8 +225,7 @@ class Store(Rows):
         if is_new and replaced is not None:
             removed.insert(0, replaced)
         row = (records.entry_row_key(put.ordinal), records.encode_entry(put, self._width_bytes))
-        keys = [records.entry_row_key(other.ordinal) for other in removed]
-        self.write_rows([row], keys, added_entries=is_new - len(removed))
+        self._delete(removed, [row], added_entries=int(is_new))
         return put
 
     def compact(self) -> None:
@@ -232,9 +233,8 @@ class Store(Rows):
 
     def remove(self, entries: Collection[Entry]) -> int:
         """Delete stored entries, all or none, and return their number."""
-        keys = [records.entry_row_key(entry.ordinal) for entry in entries]
-        self.write_rows([], keys, added_entries=-len(keys))
-        return len(keys)
+        self._delete(entries)
+        return len(entries)
 
     def remove_pages(self, keys: Iterable[str]) -> list[str]:
         """Remove the entries of pages in one write, and their texts; return the keys that had an
@@ -330,6 +330,22 @@ class Store(Rows):
         if ordinal % STEP_EVERY == 0:
             self._step()
         return ordinal
+
+    def _forget(self, ordinal: int, kept: int) -> None:
+        """Forget a row of the tables, unless a stored entry (`kept`) or a pending page has it: a
+        search that finds it would search again.
+        """
+        if ordinal != kept and not self._pending.of(ordinal):
+            self._tables.forget(ordinal)
+
+    def _delete(
+        self, removed: Collection[Entry], puts: Sequence[Row] = (), *, added_entries: int = 0
+    ) -> None:
+        """Delete entries, and write rows."""
+        keys = [records.entry_row_key(entry.ordinal) for entry in removed]
+        self.write_rows(puts, keys, added_entries=added_entries - len(removed))
+        for entry in removed:
+            self._forget(entry.ordinal, -1)
 
     def _step(self, *, is_filling: bool = False) -> None:
         """Write a part of the tables to files, if rows wait for it.
