@@ -149,7 +149,9 @@ class SimhashOutputMiddleware(_SpiderMiddleware):
             self._pages.retries.requested_by_callback(page.key)
             # If the index has the page already, an incremental crawl would drop it as unchanged.
             # This mark makes it reach the callback.
-            request.meta[REFUSED_META_KEY] = page.verdict and page.verdict.fingerprint
+            # As a text, because queues outside of the process may take 64 bits only.
+            fingerprint = page.verdict and page.verdict.fingerprint
+            request.meta[REFUSED_META_KEY] = None if fingerprint is None else str(fingerprint)
             return
         observation = page.observation
         if observation and page.outputs == 1 and has_other_query(response, request):
@@ -262,7 +264,7 @@ class SimhashSpiderMiddleware(_SpiderMiddleware):
             and kept_reason in CALLED_FOR_ITEMS
             and self._following.is_barren(original),
         )
-        self._settlement.begin(response, state, refused)
+        self._settlement.begin(response, state, None if refused is None else int(refused))
         self._begin(state, response, request, by_engine=by_engine)
 
     def _begin(

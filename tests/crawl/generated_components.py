@@ -8,6 +8,7 @@ from uuid import uuid4
 
 from scrapy import Request
 from scrapy.core.downloader.handlers.base import BaseDownloadHandler
+from scrapy.core.scheduler import Scheduler
 from scrapy.exceptions import DropItem
 from scrapy.http import HtmlResponse
 
@@ -118,3 +119,22 @@ class CachingMiddleware:
     def process_response(self, request: Request, response: Response) -> Response:
         self._kept[request.url] = response
         return response
+
+
+class QueueScheduler(Scheduler):
+    """Takes requests of plain values only, and whole numbers of 64 bits, as queues on a network."""
+
+    def enqueue_request(self, request: Request) -> bool:
+        self._check(request.meta)
+        return super().enqueue_request(request)
+
+    def _check(self, value: Any) -> None:
+        if isinstance(value, dict):
+            value = [*value, *value.values()]
+        if isinstance(value, (list, tuple)):
+            for part in value:
+                self._check(part)
+        elif isinstance(value, int):
+            value.to_bytes(8, "big", signed=True)
+        elif not isinstance(value, (str, bytes, float, type(None))):
+            raise TypeError(value)

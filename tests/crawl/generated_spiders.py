@@ -459,6 +459,7 @@ class Banned(_BaseWalled):
 
     ways = ("repeat", "retry", "plain", "buster", "engine", "idle", "inline", "kept", "error")
     wall = BAN
+    settings_of_shape: ClassVar[dict[str, Any]] = {"SCHEDULER": f"{COMPONENTS}.QueueScheduler"}
 
     def prepare(self, crawler: Crawler) -> None:
         super().prepare(crawler)
