@@ -14,10 +14,10 @@ from urllib.parse import urlsplit
 
 from scrapy_simhash.extraction.asides import asides
 from scrapy_simhash.extraction.consent import consent_banners
-from scrapy_simhash.extraction.elements import holding, names_of
+from scrapy_simhash.extraction.elements import names_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Container, Iterator
 
     from lxml.html import HtmlElement
 
@@ -46,6 +46,7 @@ _SURE_LOGO = re.compile(
 # A form that contains one of these may be a whole page, and so may one with more links.
 _CONTENT_TAGS = ("p", "h1", "h2", "h3", "table", "article")
 _MAX_LINKS_OF_FORM = 5
+_MIN_LINKS_OF_LIST = 12
 # Tags that no page has.
 ASIDE, OUTER, FORM_LINK = "set-aside", "outer-block", "form-link"
 _LEFT_OUT = frozenset(("aside", "dialog", "footer", "nav", "script", ASIDE))
@@ -86,27 +87,22 @@ def rename_by_attributes(elements: Elements) -> list[tuple[HtmlElement, str]]:
 
     for element in hidden_elements(elements):
         rename(element, "script")
-    besides = elements.tagged("nav", "aside")
+    besides = set(elements.tagged("nav", "aside"))
     for role in elements.values("role"):
         if role in _CHROME_ROLES:
             rename(role.getparent(), "nav")
             if role in _BESIDE_ROLES:
-                besides.append(role.getparent())
+                besides.add(role.getparent())
         elif role == "main":
             rename(role.getparent(), "main")
-    # What stands beside the heading may be all that a page has.
-    beside = holding(elements.tagged("h1"))
-    in_main = _inside(lambda element: element.tag == "main")
-    for element in besides:
-        above = element.getparent()
-        if above is not None and ((above.tag != "body" and above in beside) or in_main(above)):
-            rename(element, ASIDE)
     # Other consent dialogs are chrome by their tag or role already.
     for element in consent_banners(elements):
         rename(element, "nav")
     for element in asides(elements):
         rename(element, ASIDE)
     _rename_by_tag(elements, rename)
+    for element in _lists_beside_heading(elements, besides):
+        rename(element, ASIDE)
     left_out = _inside(lambda element: element.tag in _LEFT_OUT)
     headings = [h1 for h1 in elements.tagged("h1") if h1.tag == "h1" and not left_out(h1)]
     if headings:
@@ -115,6 +111,25 @@ def rename_by_attributes(elements: Elements) -> list[tuple[HtmlElement, str]]:
             if element in around_all:
                 rename(element, OUTER)
     return renamed
+
+
+def _lists_beside_heading(
+    elements: Elements, besides: Container[HtmlElement]
+) -> Iterator[HtmlElement]:
+    """Yield those of the elements that follow the heading, in `main` or beside it, and have many
+    links. They may be all that the page has.
+    """
+    around_headings: set[HtmlElement | None] = set()
+    in_main = _inside(lambda element: element.tag == "main")
+    for element in elements.root.iter("h1", "nav", "aside"):
+        above = element.getparent()
+        if element.tag == "h1":
+            around_headings.add(above)
+        elif element in besides and around_headings:
+            is_beside = above in around_headings and above.tag != "body"
+            links = sum(1 for _ in islice(element.iter("a"), _MIN_LINKS_OF_LIST))
+            if links == _MIN_LINKS_OF_LIST and (is_beside or in_main(above)):
+                yield element
 
 
 def _rename_by_tag(elements: Elements, rename: Callable[[HtmlElement, str], None]) -> None:
