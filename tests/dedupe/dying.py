@@ -28,7 +28,7 @@ STEPS = {
     "journal": (State, "append"),
     "observe": (Index, "observe"),
     "acted": (Index, "acted"),
-    "confirm": (Store, "_confirm"),
+    "confirm": (Store, "write"),
     "close": (Index, "close"),
     "output": (writing, "json_tagger"),  # what it makes is called for each record that is kept
     "replace": (Path, "replace"),
