@@ -62,11 +62,11 @@ def _step_to_path(source: str, target: str) -> Step | None:
     """Return the step that makes the path of one URL from a parameter of the other; else None."""
     _, path, params = parts_of(source)
     _, target_path, target_params = parts_of(target)
-    name = next((name for name, value in params if value and [value] == target_path[-1:]), None)
-    if name is None or path == target_path or name in dict(target_params):
+    named = [name for name, value in params if value and [value] == target_path[-1:]]
+    if not named or path == target_path or min(named) in dict(target_params):
         return None
     folder = "".join(f"{segment}/" for segment in target_path[:-1])
-    return ("path", "/".join(path), name, folder)
+    return ("path", "/".join(path), min(named), folder)
 
 
 def _param_steps(one: set[tuple[str, str]], other: set[tuple[str, str]]) -> Iterator[Step]:

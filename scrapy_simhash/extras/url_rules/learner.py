@@ -186,9 +186,9 @@ class UrlRules:
         differing = [rule for rule in [*site.rules] if self._differs(rule, plain, form, content_id)]
         self._seen.put(self._key((), form), Seen(content_id, _variant_of((), plain)))
         first = None if original is None else plain_url(original)
-        for other in {first, self._contents.get(content_id)}:
+        for other in dict.fromkeys((first, self._contents.get(content_id))):
             if other is not None:
-                self._suspect(form, other)
+                self._suspect(site, form, other)
         self._contents[content_id] = plain
         self._contents.move_to_end(content_id)
         site.pages_to_revision -= 1
@@ -227,12 +227,15 @@ class UrlRules:
                 if self._seen.get(key) is None:
                     self._seen.put(key, Seen(content_id, _variant_of(rule, plain)))
 
-    def _suspect(self, form: str, other: str) -> None:
-        """Suggest the rules that make a form equal to the form of another URL with its content."""
+    def _suspect(self, site: Site, form: str, other: str) -> None:
+        """Suggest the rules that make a form equal to the form of another URL with its content.
+
+        :param site: site of the URL with this form. A rule may have put another origin there.
+        """
         for rule in rules_between(form, self.site(other).form_of(other)[0]):
             # A rule between two sites belongs to the site whose URLs it rewrites.
             rewritten = rewrite(rule, form)
-            self.site(form if rewritten != form else other).suspect(rule, rewritten)
+            (site if rewritten != form else self.site(other)).suspect(rule, rewritten)
 
     def _key(self, rule: Rule, form: str) -> tuple[Rule, str, int]:
         """Return the key in the table of what a rule makes of a form; ``()``: the form itself."""

@@ -40,7 +40,7 @@ WORD_PLACES = ("*", "#*", "*#")
 # The names of pages are seldom so long without a separator.
 _SESSION_ID = r"(?<![A-Za-z0-9])(?=[A-Za-z]*\d)[A-Za-z0-9]{16,}"
 _ORIGIN = r"\A[^/]+//[^/?]+"
-_SLASH = r"(?<!:)(?<!:/)/"  # one of the path
+_SLASH = r"(?<!\Ahttp:)(?<!\Ahttp:/)(?<!\Ahttps:)(?<!\Ahttps:/)/"  # one of the path
 _SEGMENT_END = r"(?=[/?])"
 _EXTENSION = r"(?:\.[^\W_]+)?"
 _NAME_END = rf"(?={_EXTENSION}/?\?)"
@@ -59,10 +59,14 @@ def rewrite(rule: Rule, plain: str) -> str:
 
 def touched_by(rule: Rule, plain: str) -> tuple[tuple[str, ...], ...]:
     """Return the parts of a plain URL that each step changes. URLs equal in them prove nothing."""
-    return tuple(
-        tuple(plain[found.end(1) : found.end()] for found in _substitution(step)[0].finditer(plain))
-        for step in rule
-    )
+    return tuple(_changed_by(step, plain) for step in rule)
+
+
+def _changed_by(step: Step, plain: str) -> tuple[str, ...]:
+    matches = _substitution(step)[0].finditer(plain)
+    changed = tuple(plain[found.end(1) : found.end()] for found in matches)
+    # What `path` matches has parameters, too, that stay as they are.
+    return step[:1] if changed and step[0] == "path" else changed
 
 
 def values_in(rule: Rule, plain: str) -> tuple[tuple[str, ...], ...]:
@@ -105,7 +109,8 @@ def _expressions(step: Step) -> tuple[str, str, str]:
             number = rf"\d+(?!{_EXTENSION}/?\?)"
             found = f"{_ORIGIN}{_path(folder)}/{number}", rf"[^\d/?][^/?]*?{_NAME_END}", ""
         case ("words", folder, "*#"):
-            found = f"{_ORIGIN}{_path(folder)}/", rf"[^/?]*[^\d/?](\d+){_NAME_END}", r"\2"
+            before_extension = r"(?:[^/?.]|\.(?![^\W_]+/?\?))*(?<![\d/])"
+            found = f"{_ORIGIN}{_path(folder)}/", rf"{before_extension}(\d+){_NAME_END}", r"\2"
         case ("path", path, name, folder):
             param = f"&{re.escape(name)}="
             old = f"{'/' if path else ''}{re.escape(path)}"

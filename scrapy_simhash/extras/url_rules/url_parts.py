@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from functools import lru_cache
-from urllib.parse import urlsplit
+from urllib.parse import unquote, urlsplit
 
 from w3lib.url import canonicalize_url
 
@@ -12,6 +12,9 @@ from w3lib.url import canonicalize_url
 MAX_URL_CHARACTERS = 2083
 _MAX_PARAMS = 64
 _DEFAULT_PORTS = {"http": ":80", "https": ":443"}
+# Characters that `canonicalize_url` escapes in parameters, but not in a path. An escaped semicolon,
+# equals sign, slash or question mark stays, because it would have another meaning.
+_NEEDLESS_ESCAPE = re.compile("%(?:2[14789BC]|3A|40|5[BD]|7C)")
 _PATH_PARAM = re.compile(r";([^;/=]+=[^;/]*)")
 
 
@@ -22,7 +25,8 @@ def plain_url(url: str) -> str | None:
     It is canonical, as for Scrapy's duplicate filter, without a user name, the scheme's own port, a
     fragment and parameters without a name. A ``?`` ends the path, also if there are no parameters,
     and an ``&`` precedes each parameter. A parameter of the path follows there, too, with a name
-    that begins with a semicolon, as in ``&;jsessionid=1``. The path ``/`` is empty.
+    that begins with a semicolon, as in ``&;jsessionid=1``. The path ``/`` is empty. Parameters have
+    the characters that a path has, as in ``&title=Talk:A%20(B)``, so that rules can compare them.
 
     :return: None if it is no web URL, too long, or has over 64 parameters.
     """
@@ -34,6 +38,7 @@ def plain_url(url: str) -> str | None:
     except (KeyError, ValueError):
         return None
     path = path.replace("&", "%26")
+    query = _NEEDLESS_ESCAPE.sub(lambda found: unquote(found[0]), query.replace("+", "%20"))
     params = [f";{param}" for param in _PATH_PARAM.findall(path)]
     params += [param for param in query.split("&") if param[:1] not in ("", "=")]
     if not host or len(params) > _MAX_PARAMS:
@@ -58,7 +63,9 @@ def parts_of(plain: str) -> tuple[str, list[str], set[tuple[str, str]]]:
 MAX_NAMES = 16
 MAX_FOLDERS = 500
 _MAX_NAME_CHARACTERS = 40
-_SCRIPT = re.compile(r"\.(?:php\d?|aspx?|jspx?|cgi|do|pl|cfm|dll|exe|action)$", re.IGNORECASE)
+_SCRIPT = re.compile(
+    r"(?:\.(?:php\d?|aspx?|jspx?|cgi|do|pl|cfm|dll|exe|action)|\A\*\.script)$", re.IGNORECASE
+)
 _EXTENSION = re.compile(r"\.[A-Za-z]\w{0,4}$")
 
 

@@ -69,6 +69,18 @@ def test_many_urls_of_one_page_are_no_evidence():
     assert crawl.spared == []
 
 
+def test_urls_that_differ_in_other_parameters_are_no_evidence_for_a_path():
+    """The wiki has two equal stubs, then its scripts are visited under many session ids."""
+    crawl = Crawl(lambda url: url[-1] if "Stub" in url else url)
+    crawl.ask(*(f"{path}Stub{n}" for n in range(2) for path in ("/wiki/", "/index.php?title=")))
+    for number in range(60):
+        for sid in "ab":
+            url = f"{SITE}/index.php?title=Page{number}&sid={sid}"
+            crawl.rules.handled(url, f"script {number}")
+    crawl.ask(*(f"/wiki/Page{number}" for number in range(60)))
+    assert crawl.spared == []
+
+
 def test_where_the_parameter_matters_nothing_is_lost():
     """`ref` says where a reader of news came from, and which part of the catalog is shown."""
 
@@ -161,6 +173,11 @@ def test_a_mirror_is_learned_across_sites():
             else:
                 rules.handled(url, original, original)
     assert spared >= 60
+    for number in range(100, 200):
+        for sid in "ab":
+            rules.handled(f"http://mirror.example.net/{number}.html?sid={sid}", f"{number}")
+    assert SID in rules.site("http://mirror.example.net").rules
+    assert SID not in rules.site("https://www.example.com").rules
 
 
 def test_a_removed_rule_is_not_learned_again():

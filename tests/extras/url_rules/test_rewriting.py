@@ -32,6 +32,7 @@ def plain(url):
         ("/a;jsessionid=1F/b?x", "/a/b?&;jsessionid=1F&x="),
         ("/a;x=1&2/b&c?d=/e?&=f", "/a/b%26c?&;x=1%262&d=%2Fe%3F"),
         ("/a;b", "/a;b?"),
+        ("/Talk:A,%20(b)?t=Talk:A,+(b)&u=C%2B%2B%3B", "/Talk:A,%20(b)?&t=Talk:A,%20(b)&u=C++%3B"),
         ("/a#part", "/a?"),
         ("HTTP://user:secret@Example.com:80/A", f"{SITE}/A?"),
         ("https://example.com:8443/", "https://example.com:8443?"),
@@ -63,13 +64,16 @@ def test_other_urls_have_no_plain_form(url):
         ("/t;jsessionid=1?id=1", "/t?id=1", "without ;jsessionid"),
         ("/a/print/b", "/a/b", "without /print/ in the path"),
         ("/a/b/print", "/a/b", "without /print/ in the path"),
+        ("/Special:/print/a", "/Special:/a", "without /print/ in the path"),
         ("/a/", "/a", "without a trailing slash"),
         ("/a/index.html", "/a/", "(nothing) instead of index.html"),
         ("/a/index.html", "/a", "without /index.html/ in the path"),
         ("/print/a", "/news/a", "news instead of print"),
         ("/a/story-print.html", "/a/story.html", "without -print at the end of the file name"),
         ("/index.php?title=X", "/wiki/X", "/wiki/… instead of /index.php?title=…"),
+        ("/w.php?title=C%2B%2B:_(a)", "/wiki/C++:_(a)", "/wiki/… instead of /w.php?title=…"),
         ("/?p=17", "/17", "/… instead of /?p=…"),
+        ("/?p=17&id=17&a=17", "/17?id=17", "/… instead of /?a=…"),
         ("/w.php?t=X&print=1", "/wiki/X", "/wiki/… instead of /w.php?t=… and without print"),
         ("/list?page=1", "/list", "without page=1"),
         ("/list?order=new&page=1", "/list", "without order=new, page=1"),
@@ -97,6 +101,19 @@ def test_rules_between_two_urls_make_them_equal(copy, original, rule):
         assert any(rule in describe(known) for known in found)
         for known in found:
             assert rewrite(known, plain(one)) == rewrite(known, plain(other))
+
+
+@pytest.mark.parametrize(
+    ("name", "rewritten"),
+    [
+        *(("row-17.html", "17.html"), ("row-17/", "17/"), ("row-17.mp3", "17.mp3")),
+        *(("row-17.5", "17.5"), ("row-1.5.html", "5.html"), ("a-1.b-2.html", "2.html")),
+        *((name, name) for name in ("17", "17.mp3", "row.17", "17-row.html")),
+    ],
+)
+def test_words_before_a_number_are_removed_but_no_extension(name, rewritten):
+    rule = (("words", "q", "*#"),)
+    assert rewrite(rule, plain(f"/q/{name}")) == plain(f"/q/{rewritten}")
 
 
 @pytest.mark.parametrize(
@@ -167,3 +184,14 @@ def test_the_first_names_of_a_folder_keep_patterns_of_their_own():
     for pattern in reversed(found):
         again.remember(pattern)
     assert [again.of(plain(f"/{name}/x")) for name in names] == found
+
+
+def test_the_names_of_a_stored_pattern_are_kept():
+    for pattern in ("/shop/*", "/*.script?action=edit", "/w.php?action=edit"):
+        patterns = PathPatterns()
+        patterns.remember(pattern)
+        name = pattern.replace("*", "7").replace(".script", ".php")
+        for number in range(MAX_NAMES + 3):
+            other = chr(ord("a") + number)
+            patterns.of(plain(name.replace("shop", other).replace("edit", other)))
+        assert patterns.of(plain(name)) == pattern
