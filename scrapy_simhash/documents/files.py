@@ -97,6 +97,13 @@ class Gunzip(gzip.GzipFile):
             self.damage = str(error)
             return b""
 
+    def readinto(self, buffer: Any) -> int:
+        """Read the next bytes into a buffer, and return their number; 0 at the end."""
+        # That of GzipFile bypasses `read` since Python 3.14.
+        content = self.read(len(buffer))
+        buffer[: len(content)] = content
+        return len(content)
+
 
 @contextmanager
 def replaced(path: Path) -> Iterator[Path]:

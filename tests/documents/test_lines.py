@@ -66,3 +66,14 @@ def test_a_damaged_gzip_file_is_read_up_to_the_damage(damage, message):
     assert content.startswith(found[:300_000])
     assert len(found) > len(content) // 4
     assert re.search(message, reason)
+
+
+def test_the_damage_is_found_if_the_gzip_module_reads_past_our_read(monkeypatch):
+    def readinto(self, buffer):  # as in Python 3.14
+        raise EOFError
+
+    for name in ("readinto", "readinto1"):
+        monkeypatch.setattr(gzip.GzipFile, name, readinto)
+    content, reason = read(gzip.compress(b"a" * 5000)[:-8])
+    assert content == b"a" * 5000
+    assert "ended before" in reason
