@@ -58,6 +58,7 @@ class Judge:
         self._observed: dict[str, Observation] = {}
         if checkpoint.index_entries is None:
             self.commit()
+            state.sync()  # else a power loss could hide that the index has records of this run
         elif len(index) > checkpoint.index_entries + len(checkpoint.confirmed):
             raise state.damaged_error()
         else:

@@ -16,7 +16,8 @@ The state is a folder with
 - ``lock``: locked by the process; deleted last, because only a folder with this file is a state.
 
 A kill loses nothing that was written. After a power loss, the journal may lack batches that the
-index has. If the index then has too many entries, `Judge` raises an error.
+index has. If the index then has too many entries, `Judge` raises an error. To tell, it needs the
+first batch, which has no records and is synced before the index changes.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
-from scrapy_simhash.documents.files import discard, replaced
+from scrapy_simhash.documents.files import discard, replaced, sync_file
 from scrapy_simhash.errors import SimhashError
 
 if TYPE_CHECKING:
@@ -171,6 +172,11 @@ class State:
         with self._journal.open("r+b") as journal:
             journal.seek(0, os.SEEK_END)
             journal.write(b"%b#%08x %b\n" % (lines, zlib.crc32(end, zlib.crc32(lines)), end))
+
+    def sync(self) -> None:
+        """Sync the journal and the list of files to the disk."""
+        for path in (self._journal, self.directory):
+            sync_file(path)
 
     def verdict_lines(self) -> Iterator[bytes]:
         """Yield the verdicts in the journal, as JSON lines in the order of the records."""

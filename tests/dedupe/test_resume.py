@@ -12,6 +12,7 @@ import pytest
 from scrapy_simhash.dedupe.fingerprinting import Workers
 from scrapy_simhash.errors import SimhashError
 from scrapy_simhash.index import open_index
+from scrapy_simhash.index.store import Store
 from scrapy_simhash.maintenance.check import check
 
 from .dying import ROOT, STEPS, die
@@ -198,6 +199,33 @@ def test_a_state_that_is_damaged(tmp_path, lines, damage):
         run(tmp_path, "in.jsonl", index=tmp_path / "index")
     run(tmp_path, "in.jsonl", index=tmp_path / "index", restart=True)
     assert (tmp_path / "out").exists()
+
+
+def test_the_first_batch_survives_a_power_loss(tmp_path, lines, monkeypatch):
+    (tmp_path / "in.jsonl").write_bytes(lines)
+    index, journal = tmp_path / "index", tmp_path / "state" / "journal"
+    synced, sync, calls = {}, os.fsync, []
+
+    def fsync(descriptor):
+        sync(descriptor)
+        about = os.fstat(descriptor)
+        synced[about.st_ino] = about.st_size
+
+    def write(self, *arguments, **named):
+        calls.append(1)
+        if len(calls) > 300:
+            raise OSError("no power")
+        return stored(self, *arguments, **named)
+
+    stored = Store.write
+    monkeypatch.setattr(os, "fsync", fsync)
+    with monkeypatch.context() as patched, pytest.raises(OSError, match="no power"):
+        patched.setattr(Store, "write", write)
+        run(tmp_path, "in.jsonl", index=index, incremental=True)
+    assert (tmp_path / "state").stat().st_ino in synced
+    os.truncate(journal, synced.get(journal.stat().st_ino, 0))
+    with pytest.raises(SimhashError, match="damaged, as after a power loss"):
+        run(tmp_path, "in.jsonl", index=index, incremental=True)
 
 
 @pytest.mark.thorough
