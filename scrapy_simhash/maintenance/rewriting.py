@@ -8,7 +8,7 @@ rewrite deletes it.
 from __future__ import annotations
 
 import shutil
-from contextlib import closing, contextmanager, suppress
+from contextlib import closing, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -101,7 +101,8 @@ def _salvaged(directory: Path) -> Iterator[tuple[Manifest, Database]]:
 def making(where: Location, manifest: Manifest) -> Iterator[Store | RedisStore]:
     """Yield the empty store of a new index. After an error, there is no new index.
 
-    A directory gets its name at the end. An interruption leaves one named ``.simhash-…`` beside it.
+    A new directory gets its name at the end. An interruption leaves one named ``.simhash-…`` beside
+    it. One that exists gets its manifest at the end. An interruption leaves a database in it.
 
     :param manifest: manifest of the new index.
     :raises StorageError: the directory is not empty, the name is taken, or the storage fails.
@@ -119,11 +120,12 @@ def making(where: Location, manifest: Manifest) -> Iterator[Store | RedisStore]:
         if where.exists() and any(where.iterdir()):
             raise StorageError(location, "it is not empty: choose a new directory")
         where.parent.mkdir(parents=True, exist_ok=True)
-        with replaced(where) as temporary:
-            temporary.mkdir(mode=0o700)
-            with _new_store(temporary, manifest, location) as store:
+        # A directory that exists may be a mount, which no other can replace.
+        with nullcontext(where) if where.exists() else replaced(where) as directory:
+            directory.mkdir(mode=0o700, exist_ok=True)
+            with _new_store(directory, manifest, location) as store:
                 yield store
-            manifest.write(temporary)
+            manifest.write(directory)
     except OSError as error:
         raise StorageError(location, f"it cannot be created or written ({error})") from error
 

@@ -146,6 +146,17 @@ def test_a_record_that_makes_no_sense_is_named_and_no_index_is_made(new, record,
     assert imported(new, *ENTRIES) == 2
 
 
+def test_an_empty_directory_is_filled_and_not_replaced(new):
+    new.mkdir(mode=0o750)
+    before = new.stat()
+    with pytest.raises(SimhashError, match="it has no 'key'"):
+        imported(new, *ENTRIES, {})
+    assert not [*new.iterdir()]
+    assert imported(new, *ENTRIES) == 2
+    assert (new.stat().st_ino, new.stat().st_mode) == (before.st_ino, before.st_mode)
+    assert len(list(entry_records(new))) == 2
+
+
 @pytest.mark.thorough
 @given(
     record=st.dictionaries(
