@@ -107,7 +107,7 @@ class Inputs:
         self.damaged: dict[str, str] = {}
         """Name of a file that cannot be read to its end → reason."""
         self.passed_over = 0
-        """Number of WARC records without a page, or of files that are no page."""
+        """Number of WARC records without a page, or of files that are no page, in what was read."""
         self.layout = Layout()
         self.is_array = False
         """The output of JSON is an array, as the first file is."""
@@ -145,7 +145,7 @@ class Inputs:
     def records(self) -> Iterator[Record]:
         """Yield the records of all files, with their places as keys: a path, or FILE#NUMBER."""
         for file in self.files:
-            parts = (part for part in self._parts_of(file) if part.is_record)
+            parts = (part for part in self._counted_parts(file) if part.is_record)
             for number, part in enumerate(parts, 1):
                 key = f"{file.name}#{number}"
                 if self.format == "html":
@@ -154,12 +154,11 @@ class Inputs:
 
     def parts(self) -> Iterator[tuple[InputFile, Part]]:
         """Yield each part of all files, to copy it: those of Parquet are missing, and the values of
-        rows. Count in `passed_over`.
+        rows.
         """
-        self._read_columns = []
+        self._read_columns, self.passed_over = [], 0
         for file in self.files:
-            for part in self._parts_of(file):
-                self.passed_over += self.format in ("html", "warc") and not part.is_record
+            for part in self._counted_parts(file):
                 yield file, part
 
     def check_unchanged(self) -> None:
@@ -171,6 +170,11 @@ class Inputs:
         for file in self.files:
             if InputFile.of(file.path, file.name) != file:
                 raise changed_error(file.name)
+
+    def _counted_parts(self, file: InputFile) -> Iterator[Part]:
+        for part in self._parts_of(file):
+            self.passed_over += self.format in ("html", "warc") and not part.is_record
+            yield part
 
     def _parts_of(self, file: InputFile) -> Iterator[Part]:
         """Yield the parts of a file. If it is damaged, it ends before, and is put in `damaged`."""

@@ -188,7 +188,8 @@ class DedupeSummary:
     :param kinds: kind of verdict → number of records.
     :param skipped: reason → number of records with the verdict ``skipped``.
     :param passed_over: WARC records without a page, or files of folders that are no page. Unknown,
-        and 0, if an interrupted run had written the output.
+        and 0, if an interrupted run had written the output, or had judged all records and there is
+        no output.
     :param went_on_after: number of records that the interrupted run had judged, or 0.
     :param index_entries: number of entries at the end. None without an index, and if the
         interrupted run had judged all records.

@@ -176,6 +176,7 @@ def test_warc_records_of_other_types(tmp_path):
         verdict for *_, verdict in expected if verdict
     ]
     assert summary.passed_over == 1
+    assert run(tmp_path, "in.warc.wet", out=None, overwrite=True).passed_over == 1
     kept = [r for r, (*_, v) in zip(records, expected, strict=True) if v != "near-duplicate"]
     assert (tmp_path / "out").read_bytes() == b"".join(kept)
 
@@ -202,6 +203,7 @@ def test_files_without_a_known_ending_are_pages_if_they_begin_as_one(tmp_path):
     summary = run(tmp_path, "site")
     assert (summary.kinds["new"], summary.skipped) == (2, {"not_html": 1})
     assert (summary.dropped, summary.passed_over) == (4, 4)
+    assert run(tmp_path, "site", out=None, overwrite=True).passed_over == 4
     copies = {"b.php?t=1&s=2", "c", "e.html.gz", "f"}
     assert {path.name for path in (tmp_path / "out").iterdir()} == {*files} - copies
 
