@@ -33,6 +33,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from scrapy_simhash.documents.files import discard, replaced, sync_file
 from scrapy_simhash.errors import SimhashError
+from scrapy_simhash.index.manifest import sync_directory
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -175,8 +176,8 @@ class State:
 
     def sync(self) -> None:
         """Sync the journal and the list of files to the disk."""
-        for path in (self._journal, self.directory):
-            sync_file(path)
+        sync_file(self._journal)
+        sync_directory(self.directory)
 
     def verdict_lines(self) -> Iterator[bytes]:
         """Yield the verdicts in the journal, as JSON lines in the order of the records."""
