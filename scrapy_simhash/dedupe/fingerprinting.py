@@ -16,7 +16,7 @@ from scrapy_simhash.detector import Detector, PageFingerprint, evidence_of
 from scrapy_simhash.documents.decoding import decoded, is_html_response, without_surrogates
 from scrapy_simhash.documents.files import DamagedFile, uncompressed
 from scrapy_simhash.documents.lines import Unreadable, parse_json
-from scrapy_simhash.documents.warc import read_page
+from scrapy_simhash.documents.warc import WarcPage, read_page
 from scrapy_simhash.evidence import NO_EVIDENCE, Evidence
 from scrapy_simhash.extraction import Extraction, plain_text
 from scrapy_simhash.identities import IDENTITY_FIELDS, identities_of_record
@@ -26,7 +26,7 @@ from scrapy_simhash.sites import page_url
 from scrapy_simhash.workers.pool import STEP_INTERVAL_S, Work, WorkerPool
 
 if TYPE_CHECKING:
-    from collections.abc import Generator, Iterable, Sequence
+    from collections.abc import Callable, Generator, Iterable, Sequence
     from concurrent.futures import Future
 
     from scrapy_simhash.dedupe.options import DedupeOptions, Fields, Format
@@ -36,8 +36,8 @@ Record: TypeAlias = "tuple[str, bytes | str]"
 """The key of a record that names none, and its content as bytes (the path of an HTML file); or a
 string, why it is skipped.
 """
-_Read: TypeAlias = "tuple[str, Extraction | PageFingerprint]"
-"""The key of a record, and its text or the fingerprint of its page."""
+_Content: TypeAlias = "Extraction | PageFingerprint"
+"""The text of a record, or the fingerprint of its page."""
 _URL = re.compile(r"https?://", re.IGNORECASE)
 
 
@@ -80,40 +80,46 @@ class Fingerprinter:
             distinct=tuple(name for name in fields.distinct if not name.isidentifier()),
         )
         readers = {"html": self._html_file, "warc": self._warc_record}
-        self._read_content = readers.get(record_format, self._record)
+        self._open = readers.get(record_format, self._record)
 
     def fingerprint(self, records: Sequence[Record]) -> list[Fingerprinted]:
         """Return the fingerprints of records. A record with an error is skipped."""
-        try:
-            return self._fingerprinted(records)
-        except (Exception, SystemExit):  # noqa: BLE001 - no record may stop a run
-            if len(records) > 1:
-                return [self.fingerprint([record])[0] for record in records]
-            return [Fingerprinted(records[0][0], skipped="error")]
+        return self._fingerprinted([self._read(*record) for record in records])
 
-    def _fingerprinted(self, records: Sequence[Record]) -> list[Fingerprinted]:
-        read = [self._read(*record) for record in records]
+    def _fingerprinted(self, read: Sequence[tuple[str, _Content]]) -> list[Fingerprinted]:
         texts = [page for _, page in read if isinstance(page, Extraction)]
-        pages_of_texts = iter(self._detector.fingerprint_extractions(texts))
         results = []
-        for key, found in read:
-            page = next(pages_of_texts) if isinstance(found, Extraction) else found
-            evidence = evidence_of(key, page)
-            results.append(Fingerprinted(key, page.fingerprint, evidence, page.skipped))
+        try:
+            pages_of_texts = iter(self._detector.fingerprint_extractions(texts))
+            for key, found in read:
+                page = next(pages_of_texts) if isinstance(found, Extraction) else found
+                evidence = evidence_of(key, page)
+                results.append(Fingerprinted(key, page.fingerprint, evidence, page.skipped))
+        except (Exception, SystemExit):  # noqa: BLE001 - no record may stop a run
+            if len(read) > 1:
+                return [self._fingerprinted([one])[0] for one in read]
+            return [Fingerprinted(read[0][0], skipped="error")]
         return results
 
-    def _read(self, default_key: str, content: bytes | str) -> _Read:
+    def _read(self, key: str, content: bytes | str) -> tuple[str, _Content]:
+        """Return the key of a record and its content. If that has an error, the key remains."""
         if isinstance(content, str):
-            return default_key, PageFingerprint(skipped=content)
+            return key, PageFingerprint(skipped=content)
         try:
-            return self._read_content(content, default_key)
+            key, read_content = self._open(content, key)
+            return key, read_content()
         except Unreadable as error:
-            return error.key or default_key, PageFingerprint(skipped=error.reason)
+            return error.key or key, PageFingerprint(skipped=error.reason)
+        except (Exception, SystemExit):  # noqa: BLE001 - no record may stop a run
+            return key, PageFingerprint(skipped="error")
 
-    def _record(self, content: bytes, default_key: str) -> _Read:
+    def _record(self, content: bytes, default_key: str) -> tuple[str, Callable[[], _Content]]:
+        record, field = parse_json(content, self._encoding), self._fields.key
+        key = _key(value_of(record, field) if field else None) or default_key
+        return key, partial(self._content, record)
+
+    def _content(self, record: dict[str, Any]) -> _Content:
         fields = self._fields
-        record = parse_json(content, self._encoding)
-        key = _key(value_of(record, fields.key) if fields.key else None) or default_key
         names = names_of_record(_text_of(value_of(record, name)) for name in fields.names or ())
         distinct = {name: _values(value_of(record, name)) for name in fields.distinct}
         values = [
@@ -122,7 +128,7 @@ class Fingerprinter:
             if (value := value_of(record, name)) is not None
         ]
         if not values:
-            raise Unreadable("no_field", key)
+            raise Unreadable("no_field")
         if fields.html:
             html = without_surrogates(str(values[0]))
             is_page = kind_of(html) != "text"
@@ -134,39 +140,44 @@ class Fingerprinter:
         identities = tuple(identities_of_record(own, text))
         found = Extraction(text, *names, identities=identities, distinct=distinct)
         if is_page:
-            return key, self._detector.fingerprint_page(text, distinct, found)
-        return key, found
+            return self._detector.fingerprint_page(text, distinct, found)
+        return found
 
-    def _html_file(self, content: bytes, key: str) -> _Read:
+    def _html_file(self, content: bytes, path: str) -> tuple[str, Callable[[], _Content]]:
+        return path, partial(self._html_page, content)
+
+    def _html_page(self, content: bytes) -> _Content:
         try:
             with Path(os.fsdecode(content)).open("rb") as file, uncompressed(file) as stream:
                 body = stream.read(self._max_bytes + 1)
         except (OSError, DamagedFile):
-            raise Unreadable("unreadable", key) from None
-        return key, self._detector.fingerprint_page(self._page(key, body, None))
+            raise Unreadable("unreadable") from None
+        return self._detector.fingerprint_page(self._page(body, None))
 
-    def _warc_record(self, content: bytes, _default_key: str) -> _Read:
+    def _warc_record(self, content: bytes, _key: str) -> tuple[str, Callable[[], _Content]]:
         page = read_page(content, self._max_bytes)
-        key = page_url(without_surrogates(page.url))
+        return page_url(without_surrogates(page.url)), partial(self._warc_page, page)
+
+    def _warc_page(self, page: WarcPage) -> _Content:
         content_type = page.content_type or "text/plain"
         is_text = content_type.startswith("text/") and not content_type.startswith("text/html")
         if page.kind == "conversion" and is_text:
-            return key, Extraction(self._page(key, page.body, page.content_type))
+            return Extraction(self._page(page.body, page.content_type))
         # In a folder or a crawl, too, an empty body is of no type.
         if page.body and not is_html_response(
             page.body, page.url, page.content_type, page.disposition
         ):
-            raise Unreadable("not_html", key)
-        html = self._page(key, page.body, page.content_type)
+            raise Unreadable("not_html")
+        html = self._page(page.body, page.content_type)
         if not (page.is_decoded or is_html(html)):
-            raise Unreadable("content_encoding", key)
-        return key, self._detector.fingerprint_page(html)
+            raise Unreadable("content_encoding")
+        return self._detector.fingerprint_page(html)
 
-    def _page(self, key: str, body: bytes, content_type: str | None) -> str:
+    def _page(self, body: bytes, content_type: str | None) -> str:
         if not body:
-            raise Unreadable("empty", key)
+            raise Unreadable("empty")
         if len(body) > self._max_bytes:
-            raise Unreadable("too_large", key)
+            raise Unreadable("too_large")
         return decoded(body, content_type)
 
 

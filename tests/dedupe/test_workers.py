@@ -1,5 +1,6 @@
 """Workers that die or hang: their records are skipped, and nothing else changes."""
 
+import json
 import os
 import pickle
 import signal
@@ -9,6 +10,7 @@ import pytest
 
 from scrapy_simhash.dedupe.fingerprinting import Fingerprinted, Fingerprinter, Workers
 from scrapy_simhash.dedupe.options import DedupeOptions, Fields
+from scrapy_simhash.detector import Detector
 from scrapy_simhash.evidence import Evidence
 from scrapy_simhash.scheme import Scheme
 
@@ -31,11 +33,7 @@ def deadly(html):
     return html.replace("<html><p>", "").replace("</p></html>", "")
 
 
-def fingerprinter(timeout_ms=60_000):
-    options = DedupeOptions(
-        scheme=Scheme.preset("wide"), max_distance=52, max_bytes=1_000_000, timeout_ms=timeout_ms
-    )
-    return Fingerprinter(options, Fields(text=("text",), key="url"))
+OPTIONS = DedupeOptions(scheme=Scheme.preset("wide"), max_distance=52)
 
 
 def test_an_answer_has_what_the_judge_needs_and_nothing_else():
@@ -44,7 +42,7 @@ def test_an_answer_has_what_the_judge_needs_and_nothing_else():
         Fingerprinted("\ud800\n", skipped="few_tokens"),
         Fingerprinted("c", 0, Evidence(certainty=b"\n")),
     ]
-    with closing(Workers(fingerprinter(), 1)) as workers:
+    with closing(Workers(Fingerprinter(OPTIONS, Fields(text=("text",))), 1)) as workers:
         work = workers.pool._work
         assert work.result(pickle.dumps(records)) == records
         with pytest.raises(pickle.UnpicklingError, match="DedupeOptions"):
@@ -74,3 +72,33 @@ def test_what_an_extractor_raises_and_that_it_exits_are_counted(tmp_path):
     summary = run(tmp_path, "in.jsonl", scheme=Scheme(bits=256, extractor=EXTRACTOR), workers=2)
     assert (summary.kept, summary.skipped["error"]) == (4, 1)
     assert summary.skipped["extraction_error"] == 1
+    assert [verdict["key"] for verdict in read_lines(tmp_path / "verdicts")] == [
+        value["url"] for value in values
+    ]
+
+
+@pytest.mark.parametrize(
+    ("name", "fields"),
+    [
+        ("fingerprint_page", Fields(html="content", key="url")),
+        ("fingerprint_extractions", Fields(text=("content",), key="url")),
+    ],
+)
+def test_a_record_with_an_error_keeps_its_key(monkeypatch, name, fields):
+    def failing(self, content, *more):
+        if "RAISE" in str(content):
+            raise ValueError("no")
+        return fingerprinted(self, content, *more)
+
+    fingerprinted = getattr(Detector, name)
+    monkeypatch.setattr(Detector, name, failing)
+    records = [
+        (f"#{key}", json.dumps({"url": key, "content": f"<html><p>{text}"}).encode())
+        for key, text in (("a", "good"), ("b", "RAISE"), ("c", "good"))
+    ]
+    found = Fingerprinter(OPTIONS, fields).fingerprint(records)
+    assert [(one.key, one.skipped == "error") for one in found] == [
+        ("a", False),
+        ("b", True),
+        ("c", False),
+    ]
