@@ -60,10 +60,13 @@ _HIDDEN_PROSE = re.compile(
 )
 _CDATA = re.compile(r"<!\[CDATA\[(.*?)(?:\]\]>|\Z)", re.DOTALL)
 _DOCTYPE = re.compile(r"<!doctype\s+([\w:.-]+)", re.IGNORECASE)
-# White space, a comment, a declaration, or a doctype: what may stand before the content.
+# White space, a comment, a declaration, or a doctype: what may stand before the content. After a
+# declaration without `?>`, all are without it: to search for it at each would take long.
+_SPACE_OR_COMMENT = r"[\s\ufeff\u200b]+|<!--.*?-->"
+_DECLARATION = r"<\?(?!(?-i:php))[^>]*>"
 _PROLOG = re.compile(
-    rf"[\s\ufeff\u200b]+|<!--.*?-->|<(?=\?).*?\?>|<\?(?!(?-i:php))[^>]*>"
-    rf"|{_DOCTYPE.pattern}(?:[^\[>]*>|[^\[>]*\[.*?\]>)",
+    rf"{_SPACE_OR_COMMENT}|<(?=\?).*?\?>|{_DECLARATION}(?:{_SPACE_OR_COMMENT}|{_DECLARATION})*"
+    rf"|{_DOCTYPE.pattern}(?![\w:.-])[^\[>]*(?:>|\[.*?\]>)",
     re.IGNORECASE | re.DOTALL,
 )
 # What a browser makes of a body that is no HTML, as rendering downloaders return it.

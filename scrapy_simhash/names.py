@@ -30,7 +30,6 @@ from scrapy_simhash.name_tokens import (
     without_diacritics,
     without_parts,
 )
-from scrapy_simhash.tokenization import places_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -210,11 +209,15 @@ def _is_used(name: str, text: str) -> bool:
 def _occurs(part: str, text: str) -> bool:
     """Return True if a case-folded text contains a part of a name, as whole words."""
     wanted = " ".join(part.casefold().split())
-    size = len(wanted)
-    return size >= _MIN_USED_CHARACTERS and any(
-        not (text[at - 1 : at].isalnum() or text[at + size : at + size + 1].isalnum())
-        for at in places_of(wanted, text)
-    )
+    if len(wanted) < _MIN_USED_CHARACTERS:
+        return False
+    at = text.find(wanted)
+    while at >= 0:
+        end = at + len(wanted)
+        if not (text[at - 1 : at].isalnum() or text[end : end + 1].isalnum()):
+            return True
+        at = text.find(wanted, end)
+    return False
 
 
 def _without_counter(names: Names) -> str:

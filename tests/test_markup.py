@@ -1,6 +1,7 @@
 """Bodies that are HTML or not, and texts that are markup or not."""
 
 import json
+import time
 
 import pytest
 from hypothesis import given
@@ -213,3 +214,14 @@ def test_nothing_is_swallowed_by_an_unclosed_tag(before, name, after, marked):
 )
 def test_what_a_reader_sees_of_a_text(text, visible):
     assert plain_text(text) == visible
+
+
+@pytest.mark.parametrize(
+    "body",
+    ["<!doctype " + "a" * 200_000, "<?a>" * 50_000, "<?a> <!---->" * 20_000, "<!---->" * 50_000],
+    ids=lambda body: body[:20],
+)
+def test_any_prolog_takes_linear_time(body):
+    started = time.process_time()
+    kind_of(body)
+    assert time.process_time() - started < 2

@@ -1,5 +1,7 @@
 """Names of pages, as they are stored."""
 
+import time
+
 from scrapy_simhash.names import Names, name_bytes, names_of_record, page_names
 
 
@@ -26,3 +28,9 @@ def test_the_names_of_a_record_are_its_first_two():
     assert names_of_record(["", "n", "n"]) == ("n", "")
     assert names_of_record(["t", "", "h"]) == ("t", "h")
     assert names_of_record(["", ""]) == ("", "")
+
+
+def test_a_name_is_searched_in_linear_time():
+    started = time.process_time()
+    page_names(Names("a" * 50_000), "a" * 100_000, 1)
+    assert time.process_time() - started < 1

@@ -128,7 +128,8 @@ def _lists_beside_heading(
         elif element in besides and around_headings:
             is_beside = above in around_headings and above.tag != "body"
             links = sum(1 for _ in islice(element.iter("a"), _MIN_LINKS_OF_LIST))
-            if links == _MIN_LINKS_OF_LIST and (is_beside or in_main(above)):
+            is_list = links == _MIN_LINKS_OF_LIST and next(element.iter("h1"), None) is None
+            if is_list and (is_beside or in_main(above)):
                 yield element
 
 

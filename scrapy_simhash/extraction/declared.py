@@ -53,8 +53,10 @@ _SURROUNDINGS = frozenset(
 _MAY_BE_MAIN = frozenset(("organization", "newsmediaorganization", "person"))
 # NewsArticle, TechArticle, BlogPosting, JobPosting, …
 _DOCUMENT_TYPES = ("article", "posting", "recipe")
-# Parts of a thing that say which one of several variants it is.
-_PARTS = frozenset("offers pricespecification location joblocation address".split())
+# Parts of a thing that say which one of several variants it is; of a place, two properties do.
+_PLACES = frozenset("location joblocation address".split())
+_PARTS = _PLACES | {"offers", "pricespecification"}
+_OF_PLACES = ("streetaddress", "addresslocality")
 _VOCABULARY_ENDS = re.compile(r"[/:#]")
 # Commas that JSON does not allow.
 _JSON_START = re.compile(r"[\[{]")
@@ -237,13 +239,14 @@ def _thing_of(node: dict[str, Any], types: set[str]) -> Thing | None:
 
 def _properties_of(node: dict[str, Any]) -> Iterator[tuple[str, Any]]:
     """Yield the identities and states of a thing and of its parts, in lower case, with values."""
-    waiting = [node]
-    for thing in islice(waiting, _MAX_THINGS):
+    waiting = [(node, False)]
+    for thing, is_place in islice(waiting, _MAX_THINGS):
         for name, value in thing.items():
             key = name.lower()
             if key in _PARTS:
-                waiting.extend(one for one in _as_list(value) if isinstance(one, dict))
-            elif key in _IDENTITIES or key in _STATES:
+                parts = (one for one in _as_list(value) if isinstance(one, dict))
+                waiting.extend((one, is_place or key in _PLACES) for one in parts)
+            elif key in _OF_PLACES or (not is_place and (key in _IDENTITIES or key in _STATES)):
                 yield key, value
 
 
@@ -296,10 +299,12 @@ def _microdata(elements: Elements) -> list[Thing]:
         is_of_head = element.tag == "meta" and properties.attrname == "property"
         if not wanted or is_of_head or _is_thing(element):
             continue
-        thing, is_part = _thing_around(element)
+        thing, is_part, is_place = _thing_around(element)
         kind = "" if thing is None else _local(thing.get("itemtype") or thing.get("typeof") or "")
         if kind in _SURROUNDINGS or (thing is not None and any(map(thing.get, _PROPERTIES))):
             continue
+        if is_place:  # which many things share
+            wanted = wanted.intersection(_OF_PLACES)
         text = _value(element)
         if not text:
             continue
@@ -326,14 +331,18 @@ def _is_thing(element: HtmlElement) -> bool:
     return element.get("itemscope") is not None or element.get("typeof") is not None
 
 
-def _thing_around(element: HtmlElement) -> tuple[HtmlElement | None, bool]:
-    """Return the thing that an element describes, and whether it describes a part of it."""
-    is_part = False
+def _thing_around(element: HtmlElement) -> tuple[HtmlElement | None, bool, bool]:
+    """Return the thing that an element describes, and whether it describes a part of it; a place,
+    too.
+    """
+    is_part = is_place = False
     for thing in filter(_is_thing, element.iterancestors()):
-        if not any(_local(thing.get(name, "")) in _PARTS for name in _PROPERTIES):
-            return thing, is_part
+        roles = {_local(thing.get(name, "")) for name in _PROPERTIES}
+        if roles.isdisjoint(_PARTS):
+            return thing, is_part, is_place
         is_part = True
-    return None, is_part
+        is_place = is_place or not roles.isdisjoint(_PLACES)
+    return None, is_part, is_place
 
 
 def _value(element: HtmlElement) -> str:

@@ -66,6 +66,9 @@ _AMOUNT_IN_DIGITS = r"\d(?:[\d.,'\u2019]|[ \u00a0\u202f](?=\d{3}(?!\d))){0,15}"
 _AMOUNT = re.compile(f"{_SIGN} ?{_AMOUNT_IN_DIGITS}|{_AMOUNT_IN_DIGITS} ?{_SIGN}")
 _MAX_PRICES = 3
 _MAX_LINES_BELOW = 10
+# Chrome says nothing of its links, so these are looked for; and so many pieces of the text of each.
+_MAX_LINKS = 500
+_MAX_PIECES = 20
 _MIN_TEXT_WORDS = 8
 
 
@@ -339,7 +342,7 @@ class Page:
             ),
             states=(
                 *(main.states or _prices(self.lines)),
-                *_notices(self.lines),
+                *_notices(self.lines, elements),
                 *final_targets(self.lines),
             ),
             distinct=self._distinct,
@@ -364,16 +367,21 @@ def _prices(lines: Sequence[Line]) -> list[str]:
     return found[:_MAX_PRICES]
 
 
-def _notices(lines: Sequence[Line]) -> Iterator[str]:
+def _notices(lines: Sequence[Line], elements: Elements) -> Iterator[str]:
     """Yield short lines without digits between the heading and the first text that are no part of
-    the content, such as "Cancelled" in an aside or "Sold out" on the button of a form.
+    the content, such as "Cancelled" in an aside or "Sold out" on the button of a form. Links are
+    none.
     """
     below = [*islice(dropwhile(lambda line: not line.heading, lines), 1, _MAX_LINES_BELOW)]
     texts = (at for at, line in enumerate(below) if line.words >= _MIN_TEXT_WORDS)
-    for line in below[: next(texts, 0)]:
-        is_beside = (line.chrome or line.aside) and not line.is_links
-        if is_beside and not any(map(str.isdigit, line.text)):
-            yield line.text
+    found = [
+        line.text
+        for line in below[: next(texts, 0)]
+        if (line.chrome or line.aside) and not (line.is_links or any(map(str.isdigit, line.text)))
+    ]
+    links = islice(elements.root.iter("a"), _MAX_LINKS) if found else ()
+    linked = {" ".join("".join(islice(one.itertext(), _MAX_PIECES)).split()) for one in links}
+    yield from (text for text in found if text not in linked)
 
 
 def _linked(links: Iterable[HtmlElement], relation: str) -> Iterator[str]:

@@ -97,7 +97,9 @@ def around_heading(lines: Sequence[Line]) -> Sequence[Line]:
     heading = own_heading(lines)
     if heading is None:
         return lines
-    enough = _SHARE_AROUND_CONTENT * sum(line.words for line in lines if not line.chrome)
+    enough = _SHARE_AROUND_CONTENT * sum(
+        line.words for line in lines if not (line.chrome or line.aside)
+    )
     first = last = lines.index(heading)
     words = running_words = 0
     for level in range(heading.level, 0, -1):
@@ -107,7 +109,7 @@ def around_heading(lines: Sequence[Line]) -> Sequence[Line]:
         while last < len(lines) and lines[last].level >= level:
             last += 1
         for line in (*lines[first:start], *lines[end:last]):
-            if not line.chrome:
+            if not (line.chrome or line.aside):
                 words += line.words
                 if line.row or line.words >= _MIN_TEXT_WORDS:
                     running_words += line.words * (not line.is_links)

@@ -16,6 +16,7 @@ from mimetypes import guess_type
 from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
+from scrapy_simhash.extraction.asides import asides
 from scrapy_simhash.extraction.chrome import is_hidden
 from scrapy_simhash.extraction.elements import names_of
 from scrapy_simhash.extraction.segments import around_heading
@@ -219,7 +220,8 @@ def embedded_documents(elements: Elements) -> list[tuple[str, str]]:
     players have several of either. A segment without a digit may be a program. Its parameters say
     what it shows (``parameter``), each by itself, because some are random.
     """
-    images = elements.tagged("img")[:_MAX_IMAGES]
+    images = elements.tagged("img")[:_MAX_EMBEDDING]
+    besides = set(asides(elements)) if images else set()
     embedding = [*elements.tagged(*_EMBEDDING)[:_MAX_EMBEDDING], *images]
     has_main = bool(elements.tagged("main"))
     found: dict[str, dict[str, None]] = {kind: {} for kind in _MAX_EMBEDDED}
@@ -241,7 +243,9 @@ def embedded_documents(elements: Elements) -> list[tuple[str, str]]:
         kind = "parameter" if parameters else "embedded"
         if element.tag == "img":
             kind = "image"
-            links = [one.get("href", "") for one in above if one.tag == "a"]
+            if not besides.isdisjoint(element.iterancestors()):
+                continue
+            links = [one.get("href", "") for one in element.iterancestors("a")]
             is_link = not all(_is_of_type(link, "image/") for link in links)  # to something else
             if is_link or not _POINT.isdisjoint(map(element.get, ("width", "height"))):
                 continue

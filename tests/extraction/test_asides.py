@@ -145,6 +145,17 @@ class TestTexts:
         longer = extract(page.format(links).replace("<p>", article), "segments")
         assert "Boat 39" not in longer.text
 
+    def test_a_menu_beside_the_heading_hides_no_short_text(self, extractor):
+        links = "".join(f"<li><a href=/boat/{n}>Boat {n}</a></li>" for n in range(60))
+        head = f"<div class=head><h1>News</h1><nav>{links}</nav></div>"
+        page = f"<div class=page>{head}<div class=text><p>{LONG}</p></div></div>"
+        assert LONG.strip() in extract(page, extractor).text
+
+    def test_a_heading_in_a_list_is_none_of_the_page(self, extractor):
+        links = "".join(f"<li><a href=/boat/{n}>Boat {n}</a></li>" for n in range(40))
+        page = f"<main>{ARTICLE}<aside><h1>Today: boats</h1><ul>{links}</ul></aside></main>"
+        assert list(extract(page, extractor).names.headings) == ["Ferries"]
+
     def test_a_related_list_in_the_article_changes_no_text(self, extractor):
         entry = f"<li><a href=x>Boats</a><p>{LONG}</p></li>"
         middle = f"<div class=related-posts><h3>More</h3><ul>{entry * 5}</ul></div>"

@@ -172,6 +172,18 @@ class TestIdentities:
                 ld({"@type": "Event", "location": {"address": {"addressLocality": "Bonn"}}}),
                 {"addresslocality": "bonn"},
             ),
+            # A place is that of many events.
+            (
+                ld({"@type": "Event", "sku": "E-7", "location": {"sku": "H-9", "address": {}}}),
+                {"sku": "e-7"},
+            ),
+            (
+                (
+                    "<div itemscope><b itemprop=sku>E-7</b><p itemprop=location itemscope>"
+                    "<b itemprop=sku>H-9</b></p></div>"
+                ),
+                {"sku": "e-7"},
+            ),
             (
                 "<p itemscope><b itemprop=address itemscope><i itemprop=streetAddress>Kai 5</i></b>.",
                 {"streetaddress": "kai 5"},
