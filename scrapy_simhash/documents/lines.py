@@ -166,7 +166,7 @@ def parse_json(content: bytes, encoding: str) -> dict[str, Any]:
     try:
         record = json.loads(content.decode(encoding).strip("\ufeff\x1e, \t\r\n"))
     except UnicodeError:
-        raise Unreadable("not_its_encoding") from None
+        raise Unreadable("not_its_encoding", detail=f"it is not {encoding}") from None
     except (ValueError, RecursionError):
         raise Unreadable("not_json") from None
     if not isinstance(record, dict):

@@ -105,13 +105,10 @@ class DocumentReader:
             with path.open("rb", buffering=1 << 16) as stream:
                 yield from self.stream(name, stream)
         except OSError as error:
-            yield Skipped(name, "cannot be read", error.strerror or str(error))
+            yield _unread(name, error)
 
     def stream(self, name: str, stream: BinaryIO) -> Iterator[Document | Skipped]:
-        """Yield the documents of a file: JSON by its name, HTML by its name or beginning.
-
-        :raises OSError: the stream cannot be read.
-        """
+        """Yield the documents of a file: JSON by its name, HTML by its name or beginning."""
         lower = name.lower().removesuffix(".gz")
         try:
             with uncompressed(stream) as content:
@@ -127,6 +124,8 @@ class DocumentReader:
             yield Skipped(name, "damaged gzip", str(error))
         except Unreadable as error:
             yield Skipped(name, error.reason, error.detail)
+        except OSError as error:
+            yield _unread(name, error)
 
     def page(self, name: str, content: bytes, text: str, *, html: bool = False) -> Document:
         """Return a document.
@@ -185,3 +184,7 @@ class DocumentReader:
             except ExtractionError as error:
                 raise Unreadable("no text could be extracted", detail=str(error)) from error
         return self.page(without_surrogates(name), b"", text)
+
+
+def _unread(name: str, error: OSError) -> Skipped:
+    return Skipped(name, "cannot be read", error.strerror or str(error))

@@ -61,12 +61,25 @@ def test_what_is_no_page(folder, where, told):
         loaded(where, SIMHASH_MAX_BYTES=4000)
 
 
+class Unreadable(io.RawIOBase):
+    """A stream that raises an error when it is read."""
+
+    def readable(self):
+        return True
+
+    def readinto(self, _buffer):
+        raise IsADirectoryError(21, "Is a directory")
+
+
 def test_standard_input(folder, monkeypatch):
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(PAGE.encode())))
     page = loaded("-")
     assert (page.name, page.text, page.is_html) == ("standard input", PAGE, True)
     with pytest.raises(SimhashError, match="can be read once"):
         _pages.load_pages(["-", "-"], options_of())
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BufferedReader(Unreadable())))
+    with pytest.raises(SimhashError, match="^standard input: cannot be read .Is a directory.$"):
+        loaded("-")
     monkeypatch.setattr(sys, "stdin", None)
     with pytest.raises(SimhashError, match="is closed"):
         loaded("-")

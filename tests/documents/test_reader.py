@@ -118,6 +118,7 @@ def test_lines_that_are_no_documents_are_told_by_their_numbers(write, ending):
         "9": "not of its encoding",
     }
     assert "body, title" in skipped[f"{path}:3"].detail
+    assert skipped[f"{path}:9"].detail == "it is not utf-8"
 
 
 def test_one_json_value_of_many_lines(write):
