@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from scrapy_simhash.detector import DEFAULT_MIN_TOKENS
+from scrapy_simhash.documents.files import real_path
 from scrapy_simhash.errors import SimhashError
 from scrapy_simhash.index.cost import DEFAULT_EXPECTED_PAGES
 
@@ -149,6 +150,7 @@ def check_paths(paths: DedupePaths) -> None:
 
     :raises SimhashError: two paths overlap; or the output or the verdicts are a device or a pipe,
         or belong in a folder that does not exist.
+    :raises OSError: symlinks form a loop.
     """
     others = [("which is read", path) for path in (*paths.inputs, *paths.against)]
     for role, path in (
@@ -160,7 +162,7 @@ def check_paths(paths: DedupePaths) -> None:
         if path is None:
             continue
         for other_role, other in others:
-            one, two = path.resolve(), other.resolve()
+            one, two = real_path(path), real_path(other)
             if one == two or one in two.parents or two in one.parents:
                 raise SimhashError(
                     f"{path}, the {role}, and {other}, {other_role}, are the same or lie in each "
@@ -172,7 +174,7 @@ def check_paths(paths: DedupePaths) -> None:
             raise SimhashError(
                 f"{file} is a device or a pipe: write to a file (-o - writes to standard output)"
             )
-        for folder in (file.parent, file.resolve().parent):  # they differ if it is a symlink
+        for folder in (file.parent, real_path(file).parent):  # they differ if it is a symlink
             if not folder.is_dir():
                 raise SimhashError(f"{file} cannot be written: there is no folder {folder}")
 

@@ -19,7 +19,7 @@ from scrapy_simhash.dedupe.options import (
     check_paths,
 )
 from scrapy_simhash.dedupe.state import Checkpoint, State
-from scrapy_simhash.documents.files import discard, move_into_place, sync_file
+from scrapy_simhash.documents.files import discard, move_into_place, real_path, sync_file
 from scrapy_simhash.errors import SimhashError
 from scrapy_simhash.index import open_index
 from scrapy_simhash.index.manifest import FILE_NAME as MANIFEST
@@ -132,13 +132,13 @@ class _Run:
             **self.options.to_dict(),
             "inputs": [[str(f.path.absolute()), f.version] for f in self.inputs.files],
             "against": [
-                [str(path.resolve()), None if is_index(path) else InputFile.of(path).version]
+                [str(real_path(path)), None if is_index(path) else InputFile.of(path).version]
                 for path in paths.against
             ],
             "format": self.inputs.format,
-            "output": str(paths.output if out is None else out.resolve()),
-            "verdicts": str(paths.verdicts and paths.verdicts.resolve()),
-            "index": str(paths.index and paths.index.resolve()),
+            "output": str(paths.output if out is None else real_path(out)),
+            "verdicts": str(paths.verdicts and real_path(paths.verdicts)),
+            "index": str(paths.index and real_path(paths.index)),
         }
         plain: dict[str, Any] = json.loads(json.dumps(spec))
         return plain

@@ -60,6 +60,17 @@ def path_name(path: Path) -> str:
     return os.fsencode(path).decode("utf-8", "backslashreplace")
 
 
+def real_path(path: Path) -> Path:
+    """Return the absolute path without symlinks. It need not exist.
+
+    :raises OSError: its symlinks form a loop.
+    """
+    real = Path(os.path.realpath(path))
+    if real.is_symlink():  # only in a loop. For one, `Path.resolve` raises no OSError
+        raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), str(path))
+    return real
+
+
 @contextmanager
 def uncompressed(stream: BinaryIO) -> Iterator[io.BufferedReader]:
     """Yield a stream, decompressed if its content is gzip. `stream` need not be seekable.
@@ -113,7 +124,7 @@ def replaced(path: Path) -> Iterator[Path]:
 
     :raises OSError: `path` cannot be replaced, for example a folder that is not empty.
     """
-    path = path.resolve()
+    path = real_path(path)
     if path.exists() and not (path.is_file() or path.is_dir()):
         yield path
         return
@@ -133,7 +144,7 @@ def move_into_place(source: Path, path: Path) -> None:
     :raises OSError: `path` cannot be replaced, for example a folder that is not empty.
     """
     try:
-        _rename(source, path.resolve())
+        _rename(source, real_path(path))
     except OSError as error:
         if error.errno != errno.EXDEV:  # another file system
             raise

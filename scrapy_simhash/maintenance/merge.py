@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from scrapy_simhash.documents.files import real_path
 from scrapy_simhash.errors import IndexMismatch, StorageError
 from scrapy_simhash.index.base import PageToObserve, Within
 from scrapy_simhash.index.history import PREFIX
@@ -106,7 +107,7 @@ def _changing(where: Location) -> Iterator[Store | RedisStore]:
 
 
 def _resolved(where: Location) -> object:
-    return where.resolve() if isinstance(where, Path) else where
+    return real_path(where) if isinstance(where, Path) else where
 
 
 def _add(

@@ -40,6 +40,23 @@ SAME = "are the same or lie in each other"
     ("arguments", "message"),
     [
         ("none.jsonl -o o", "none.jsonl cannot be read or written: No such file"),
+        ("in.jsonl -o loop", "loop cannot be read or written: Too many levels of symbolic links"),
+        (
+            "in.jsonl --verdicts loop",
+            "loop cannot be read or written: Too many levels of symbolic links",
+        ),
+        (
+            "in.jsonl -o o --index loop",
+            "loop cannot be read or written: Too many levels of symbolic links",
+        ),
+        (
+            "in.jsonl -o o --against loop",
+            "loop cannot be read or written: Too many levels of symbolic links",
+        ),
+        (
+            "loop -o o --format csv",
+            "loop cannot be read or written: Too many levels of symbolic links",
+        ),
         ("'' -o o", "a file name is empty"),
         ("in.jsonl -o in.jsonl --overwrite", f"in.jsonl, which is read, {SAME}"),
         ("in.jsonl -o nowhere/o", "there is no folder nowhere"),
@@ -69,6 +86,7 @@ SAME = "are the same or lie in each other"
 def test_a_command_that_is_refused_changes_no_file(run, feed, folder, arguments, message):
     (folder / "full").mkdir()
     written(folder / "full", "<p>x</p>", "a.html")
+    (folder / "loop").symlink_to("loop")
     for name, content in {
         "there.jsonl": "there",
         "strange": "x",

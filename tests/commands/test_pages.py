@@ -78,7 +78,7 @@ def test_standard_input(folder, monkeypatch):
     with pytest.raises(SimhashError, match="can be read once"):
         _pages.load_pages(["-", "-"], options_of())
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BufferedReader(Unreadable())))
-    with pytest.raises(SimhashError, match="^standard input: cannot be read .Is a directory.$"):
+    with pytest.raises(SimhashError, match="standard input: cannot be read"):
         loaded("-")
     monkeypatch.setattr(sys, "stdin", None)
     with pytest.raises(SimhashError, match="is closed"):

@@ -92,8 +92,13 @@ def test_errors_name_what_was_asked_for(run, index, folder):
     (folder / "link.html").symlink_to("gone/report.html")
     ran = run("report", *index, "link.html")
     assert ran.err == "error: link.html cannot be read or written: No such file or directory\n"
+    (folder / "loop.html").symlink_to("loop.html")
+    ran = run("report", *index, "loop.html")
+    assert ran.err.endswith(
+        "loop.html cannot be read or written: Too many levels of symbolic links\n"
+    )
     for name in (".", ""):
         ran = run("report", *index, name)
         assert (ran.code, ran.out) == (1, "")
         assert "name a file to write" in ran.err
-    assert {path.name for path in folder.iterdir()} == {"index", "link.html"}
+    assert {path.name for path in folder.iterdir()} == {"index", "link.html", "loop.html"}

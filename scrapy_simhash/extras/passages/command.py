@@ -135,7 +135,7 @@ def _own_name(index: PassageIndex, name: str) -> str | None:
     """
     names = [name]
     if not is_url(name):
-        names += [os.path.relpath(name), str(Path(name).resolve())]
+        names += [os.path.relpath(name), os.path.realpath(name)]
     return next((name for name in names if name in index), None)
 
 
