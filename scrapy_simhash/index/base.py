@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 from scrapy_simhash.evidence import NO_EVIDENCE, Evidence
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from scrapy_simhash.confirmation import Against
 
@@ -99,6 +99,7 @@ class Observation:
         copy of.
     :param reason: why it is a near-duplicate, or only similar, in words (`explain`); else empty.
     :param line: for a near-duplicate or similar page, its line of the near-duplicate log.
+    :param outdated: entries of earlier crawls that the page replaces if it is stored.
     """
 
     kind: ObservationKind
@@ -114,6 +115,7 @@ class Observation:
     earlier: Earlier = field(default=UNKNOWN, compare=False)
     reason: str = field(default="", repr=False, compare=False)
     line: NearDuplicate | None = field(default=None, repr=False, compare=False)
+    outdated: Sequence[Entry] = field(default=(), repr=False, compare=False)
 
 
 @dataclass(frozen=True)

@@ -218,6 +218,7 @@ class CrawlRules(Rules):
             result.earlier,
             "" if compared is None else self.reason(evidence, compared, result.earlier),
             None if nearest is None else self.log_line(page, sequence, nearest.entry.key, nearest),
+            result.outdated,
         )
         if is_copy:
             return result, observation, None
@@ -341,13 +342,16 @@ def classify(
         return Classification("unchanged" if own.confirmed else "changed")
     stored_copies = [near for near in stored if near.confirmed and is_eligible(near.entry)]
     pending_copies = [near for near in pending if near.confirmed and is_eligible(near.entry)]
-    if stored_copies or pending_copies:
-        return _near_duplicate(evidence, stored_copies, pending_copies)
     outdated = [
         near.entry
         for near in (*stored, *pending)
-        if near.confirmed and same_request(evidence, near.entry.evidence)
+        if near.confirmed
+        and not is_eligible(near.entry)
+        and same_request(evidence, near.entry.evidence)
     ]
+    if stored_copies or pending_copies:
+        found = _near_duplicate(evidence, stored_copies, pending_copies)
+        return found._replace(outdated=outdated)
     if own is not None and own.confirmed:
         return Classification("unchanged", outdated=outdated)
     similar = min(

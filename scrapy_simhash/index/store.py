@@ -163,7 +163,9 @@ class Store(Rows):
         """
         stored, _ = self._last_seen(observed.key)
         entry = rules.new_entry(observed, observed.sequence)
-        return self._made_pending(Pending(observed, entry, stored, (), supersedes=supersedes))
+        return self._made_pending(
+            Pending(observed, entry, stored, observed.outdated, supersedes=supersedes)
+        )
 
     def release(self, pages: Iterable[Pending]) -> None:
         """Remove pages from the pending ones."""

@@ -109,3 +109,20 @@ def test_an_accepted_page_is_stored_only_when_it_is_confirmed(index):
     assert index.entry("copy") is None
     store(index, "copy", TWO)
     assert (len(index), index.entry("copy").evidence) == (2, TWO)
+
+
+@pytest.mark.parametrize("incremental", [False, True])
+def test_an_accepted_page_replaces_its_copies_of_earlier_crawls(backend, incremental):
+    with backend.open() as index:
+        # "near" and "far" are within k of the page, and not of each other; "other" has other
+        # arguments.
+        store(index, "near", ONE)
+        store(index, "other", TWO)
+        k = index.max_distance
+    with backend.open(incremental=incremental) as index:
+        store(index, "far", ONE, distance=k + 1)
+        page = index.observe("page", flip(A, 0), ONE)
+        index.accept(page)
+        index.confirm(page)
+        stored = {key for key in ("near", "other", "far", "page") if index.entry(key)}
+        assert stored == {"other", "far", "page", *(["near"] if incremental else [])}

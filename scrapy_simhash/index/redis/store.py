@@ -187,6 +187,7 @@ class RedisStore(RedisRows):
             held.supersedes = supersedes
             self._ask([one], rules, is_compared=False)  # it is a known copy
             if one.observation is not None:
+                held.outdated = observed.outdated
                 return held
 
     def within(self, fingerprint: int, max_distance: int, certainty: bytes = b"") -> Within:
