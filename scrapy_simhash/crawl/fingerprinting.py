@@ -73,7 +73,8 @@ class SlowHosts:
     def passes(self, host: str) -> bool:
         """Return True if the next page of a host is to pass unjudged, and count that page."""
         is_passing = self._to_pass[host] > 0
-        self._to_pass[host] -= is_passing
+        if is_passing:
+            self._to_pass[host] -= 1
         return is_passing
 
     def add(self, host: str, *, timed_out: bool) -> None:

@@ -40,6 +40,8 @@ if TYPE_CHECKING:
     from scrapy_simhash.crawl.settlement import PageState
 
 _REMEMBERED_PAGES = 10_000
+# For pages that are forgotten. After a million pages, one of 17 unknown ones counts as one of them.
+_BITS = 1 << 24
 # Of the requests of a page; those with further ones count as new.
 _MAX_PIECES = 1000
 # A piece with the number of something. Longer ones are session ids.
@@ -61,7 +63,8 @@ class _Given(NamedTuple):
 
 
 class Following:
-    """The requests that the callbacks of the last 10,000 pages of one crawl gave.
+    """The requests that the callbacks of the last 10,000 pages of one crawl gave, and which earlier
+    pages did not lead on.
 
     What the pages of other crawls in the index gave is unknown, so they are taken to lead on.
 
@@ -77,6 +80,8 @@ class Following:
         leads_on = resumed or not incremental
         self._unknown = _Given(0, leads_on=leads_on, is_barren=resumed, pieces=(), handed_on=())
         self._given: LocalCache[str, _Given] = LocalCache(_REMEMBERED_PAGES)
+        # A bit for each hash of a key.
+        self._led_nowhere = bytearray(_BITS // 8)
         # Keys of pages whose items were turned into requests.
         self._by_items: LocalCache[str, None] = LocalCache(_REMEMBERED_PAGES)
 
@@ -102,8 +107,11 @@ class Following:
 
         :param at_work: the callback has not ended, so copies wait.
         """
-        given = self._given.get(key, None if at_work else self._unknown)
-        return given is not None and given.leads_on
+        given = self._given.get(key)
+        if given is not None:
+            return given.leads_on
+        place, bit = _place_of(key)
+        return self._unknown.leads_on and not at_work and not self._led_nowhere[place] & bit
 
     def items_lead_on(self, key: str) -> None:
         """Record that an item of a page was turned into a request."""
@@ -119,6 +127,9 @@ class Following:
 
     def ended(self, page: PageState) -> None:
         """Record that the callback of a page gives no more."""
+        if not page.leads_on:
+            place, bit = _place_of(page.key)
+            self._led_nowhere[place] |= bit
         self._given[page.key] = _Given(
             page.requests,
             page.leads_on,
@@ -192,6 +203,12 @@ class Following:
 def _hash(piece: str) -> int:
     """Return 31 bits: 1,000 of them for each of 10,000 pages take 40 MB."""
     return hash(piece) & 0x7FFF_FFFF
+
+
+def _place_of(key: str) -> tuple[int, int]:
+    """Return the byte and the bit of a page."""
+    byte, bit = divmod(hash(key) % _BITS, 8)
+    return byte, 1 << bit
 
 
 def _parameter(piece: str) -> str:

@@ -76,7 +76,8 @@ class PageState:
         `scrapy_simhash.crawl.foreign_values`.
     :param said: the text of the page, `markup` all of it, and `values` the numbers in attributes
         and scripts, once an item was compared with them.
-    :param kept_items: pass when the output has ended, if they are several.
+    :param kept_items: pass when the output has ended, if it is unknown what the representative
+        gave, and they are several or, after a pause, the page leads on.
     :param item_states: the items on their way to the pipeline, and the observed ones.
     :param gave_items: the pipelines kept an item of the page.
     :param withheld: number of items and requests that were dropped, although the callback gave

@@ -371,7 +371,7 @@ class WorkerPool(Generic[Content, Result]):
             self._lose(worker, "worker_died")
             return
         for kind, content in ((answer[:1], answer[1:]) for answer in answers):
-            error = content.decode("utf-8", "surrogatepass") if kind == ERROR else ""
+            error = content.decode("utf-8", "backslashreplace") if kind == ERROR else ""
             if kind not in (RESULT, ERROR) or (worker.is_ready and not worker.jobs):
                 # Without a job, nobody asked for an answer, so none can be trusted.
                 self._lose(worker, "memory" if kind == MEMORY else "worker_died")

@@ -3,6 +3,7 @@
 import pytest
 from scrapy import Request
 
+from scrapy_simhash.crawl import following as following_module
 from scrapy_simhash.crawl.arguments import Arguments
 from scrapy_simhash.crawl.following import Following
 from scrapy_simhash.crawl.settlement import PageState
@@ -138,6 +139,16 @@ def test_few_requests_pass_if_it_is_unknown_what_the_representative_gave(followi
     give(following, page("c"), own, own, own)
     assert passing(following, page("d", "c", may_lead_on=False), "7", "8", "9") == []
     assert passing(following, page("d", "c", may_follow=True), "0", "1", "2") == ["0", "1", "2"]
+
+
+def test_of_the_forgotten_pages_of_a_crawl_those_lead_on_that_have_led_on(monkeypatch):
+    monkeypatch.setattr(following_module, "_REMEMBERED_PAGES", 2)
+    for memory in ({}, {"resumed": True}):
+        following = Following(Arguments(), **memory)
+        give(following, page("a"), own)
+        for key in "bcde":
+            give(following, page(key), own, own, own)
+        assert [key for key in "abcde" if following.leads_on(key)] == ["a"]
 
 
 def test_a_request_that_hands_on_what_the_page_says_does_not_pass(following):

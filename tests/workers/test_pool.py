@@ -11,6 +11,7 @@ import pytest
 from scrapy_simhash import Detector, Scheme
 from scrapy_simhash.detector import PageFingerprint
 from scrapy_simhash.errors import WorkerError
+from scrapy_simhash.workers.child import ERROR
 from scrapy_simhash.workers.pool import WorkerProcess
 from tests.crawl.worker_extractors import GO, page_with
 from tests.samples import CHINESE, ENGLISH, article_page
@@ -218,6 +219,17 @@ def test_an_extractor_that_wants_out_keeps_its_worker(start_pool, order, error):
     assert pool.answer(number=1).fingerprint == fingerprint_of(1)
     assert pool.pids == workers
     assert pool.replaced == 0
+
+
+def test_an_error_that_is_no_utf_8_stops_nothing(start_pool, monkeypatch):
+    pool = start_pool().until_ready()
+    receive = WorkerProcess.receive
+    monkeypatch.setattr(
+        WorkerProcess, "receive", lambda one: [ERROR + b"\xff" for _ in receive(one)]
+    )
+    raised = pool.error(pool.ask(number=1))
+    assert isinstance(raised, WorkerError)
+    assert str(raised) == r"\xff"
 
 
 def test_workers_that_cannot_start_are_not_tried_for_each_page(start_pool, starts):

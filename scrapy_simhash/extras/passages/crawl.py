@@ -7,13 +7,16 @@ the page or of its items is added to the passage index. One thread does both; er
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
 from scrapy import signals as scrapy_signals
-from scrapy.utils.asyncio import run_in_thread
+from scrapy.utils.asyncio import is_asyncio_available
+from scrapy.utils.defer import maybe_deferred_to_future
+from twisted.internet.defer import Deferred
 
 from scrapy_simhash import signals
 from scrapy_simhash.crawl.extension import SimhashExtension
@@ -113,7 +116,8 @@ class PassagesPipeline:
         """Tag an item, and return it."""
         check = self._judged.pop(id(item), None)
         if check is not None:
-            values = await run_in_thread(check.result)
+            await _done(check)
+            values = check.result()
             tag_item(item, values, "SIMHASH_PASSAGES_TAGS", self._stats, self._errors)
         return item
 
@@ -173,3 +177,16 @@ class PassagesPipeline:
         sources = [{"document": source.document, "share": source.share} for source in shown]
         values = vars(report) | {"sources": sources}
         return {item_field: values[field] for field, item_field in self._fields.items()}
+
+
+async def _done(future: Future[Any]) -> None:
+    """Wait until another thread completes a future, without a thread of a pool that waits."""
+    done: Deferred[None] = Deferred()
+    if is_asyncio_available():
+        call_in_loop: Any = asyncio.get_running_loop().call_soon_threadsafe
+    else:
+        from twisted.internet import reactor  # importing it installs one
+
+        call_in_loop = reactor.callFromThread
+    future.add_done_callback(lambda _: call_in_loop(done.callback, None))
+    await maybe_deferred_to_future(done)

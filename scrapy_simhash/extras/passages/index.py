@@ -174,15 +174,19 @@ class PassageIndex:
         the document, start, end): the nearest first, and the oldest document first among those.
         """
         results = []
-        places = np.frombuffer(self._places, np.uint32).reshape(-1, 3)
         for query, found in zip(queries, self._tables.near(queries, max_distance), strict=True):
             rows = np.array(found, np.intp)
             words = np.frombuffer(query.value.to_bytes(BYTES, "little"), "<u8")
             differing = self._tables.fingerprints(rows) ^ words
             distances = np.bitwise_count(differing).sum(axis=1, dtype=np.int64)
-            near = np.column_stack([distances, places[rows]])
+            near = np.column_stack([distances, self._places_of(rows)])
             results.append(near[np.lexsort((near[:, 2], near[:, 1], near[:, 0]))])
         return results
+
+    def _places_of(self, rows: NDArray[np.intp]) -> NDArray[np.uint32]:
+        # While an array shares the memory of `_places`, no passage can be added. An error's
+        # traceback would keep an array of `near`.
+        return np.frombuffer(self._places, np.uint32).reshape(-1, 3)[rows]
 
     def check(self, name: str, text: str, *, exclude: str | None = None) -> PassageReport:
         """Return a report on the passages of a text that appear in the documents.

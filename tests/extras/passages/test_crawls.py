@@ -1,10 +1,22 @@
 """SIMHASH_PASSAGES: a crawl fills and queries a passage index."""
 
-import pytest
+import asyncio
+from types import SimpleNamespace
 
+import pytest
+from scrapy import Request
+from scrapy.settings import Settings
+from scrapy.signalmanager import SignalManager
+from scrapy.statscollectors import MemoryStatsCollector
+from scrapy.utils.asyncio import run_in_thread
+
+from scrapy_simhash.crawl.settlement import PageState
+from scrapy_simhash.extras.passages.crawl import PassagesPipeline
 from scrapy_simhash.extras.passages.index import open_passages
+from scrapy_simhash.policy import PASS
 from tests.crawl.harness import Crawl, run_named
 from tests.crawl.pages import ARTICLES, page, put_articles
+from tests.crawl.test_callbacks import REACTORS, reactorless_handlers
 
 PARAGRAPHS = ARTICLES["mill"][1].split("\n")
 TAGS = {"known_share": "known", "sources": "sources", "common_share": "common"}
@@ -155,3 +167,44 @@ def test_the_items_of_a_page_are_its_document(results, pages, module_path):
         text = "\n\n".join(item["text"] for item in ITEMS["/mill"][:3])
         for passage in index.check("q", text).passages:
             assert passage.sources[0].start == passage.start
+
+
+def test_items_that_wait_take_no_threads_from_others(tmp_path):
+    settings = Settings({"SIMHASH_ENABLED": True, "SIMHASH_PASSAGES": str(tmp_path)})
+    crawler = SimpleNamespace(
+        settings=settings,
+        stats=MemoryStatsCollector(SimpleNamespace(settings=settings)),
+        signals=SignalManager(),
+        crawling=True,
+        spidercls=None,
+        get_extension=lambda _: SimpleNamespace(errors=None),
+    )
+
+    async def crawl():
+        pipeline = PassagesPipeline.from_crawler(crawler)
+        pipeline.open()
+        page = PageState("page", None, PASS, Request("https://x.test/"), text=ARTICLES["ice"][1])
+        items = [{"id": number} for number in range(60)]
+        with open_passages(tmp_path) as index:
+            with index.lock:
+                for number, item in enumerate(items):
+                    pipeline.item_judged(item, page, number, None)
+                tags = [asyncio.ensure_future(pipeline.process_item(item)) for item in items]
+                await asyncio.sleep(0.1)
+                await asyncio.wait_for(run_in_thread(int), 5)
+                assert not any(tag.done() for tag in tags)
+            await asyncio.gather(*tags)
+            pipeline.close()
+        return items
+
+    assert all(item["simhash_known_share"] == 0.0 for item in asyncio.run(crawl()))
+
+
+@pytest.mark.parametrize("reactor", ["select", "none"])
+def test_items_are_tagged_without_asyncio_or_without_a_reactor(pages, tmp_path, reactor):
+    settings = {"DOWNLOAD_HANDLERS": reactorless_handlers()} if reactor == "none" else {}
+    paths = ["/mill", "/bees"]
+    crawls = {"pages": crawl(pages, paths, tmp_path / "index", **settings)}
+    result = run_named(tmp_path, crawls, **REACTORS[reactor])["pages"]
+    items = items_by_path(pages, result)
+    assert items["/bees"]["known"] > items["/mill"]["known"] == 0.0

@@ -174,6 +174,13 @@ def test_users_in_one_process_share_an_index(tmp_path):
         assert third.documents == 1
 
 
+def test_an_error_that_is_kept_stops_no_documents(filled):
+    with pytest.raises(TypeError) as kept:
+        filled.near([object()], 3)
+    assert filled.add("new", TEA + QUARRY)
+    assert kept.traceback
+
+
 def test_threads(filled):
     texts = {f"{name} {n}": f"{text} Number {n}." for name, text in TEXTS.items() for n in range(5)}
 
