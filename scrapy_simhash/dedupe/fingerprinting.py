@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 import re
 from collections import deque
+from contextlib import suppress
 from functools import partial
-from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
@@ -23,6 +23,7 @@ from scrapy_simhash.identities import IDENTITY_FIELDS, identities_of_record
 from scrapy_simhash.markup import is_html, kind_of
 from scrapy_simhash.names import names_of_record
 from scrapy_simhash.sites import page_url
+from scrapy_simhash.workers.pages import warm_up
 from scrapy_simhash.workers.pool import STEP_INTERVAL_S, Work, WorkerPool
 
 if TYPE_CHECKING:
@@ -72,7 +73,7 @@ class Fingerprinter:
         self._fields = fields
         self._encoding = encoding
         self._max_bytes = options.max_bytes
-        self._detector = Detector(
+        self.detector = Detector(
             options.scheme,
             min_tokens=options.min_tokens,
             sketches=options.confirmation != UNCONFIRMED,
@@ -90,7 +91,7 @@ class Fingerprinter:
         texts = [page for _, page in read if isinstance(page, Extraction)]
         results = []
         try:
-            pages_of_texts = iter(self._detector.fingerprint_extractions(texts))
+            pages_of_texts = iter(self.detector.fingerprint_extractions(texts))
             for key, found in read:
                 page = next(pages_of_texts) if isinstance(found, Extraction) else found
                 evidence = evidence_of(key, page)
@@ -140,7 +141,7 @@ class Fingerprinter:
         identities = tuple(identities_of_record(own, text))
         found = Extraction(text, *names, identities=identities, distinct=distinct)
         if is_page:
-            return self._detector.fingerprint_page(text, distinct, found)
+            return self.detector.fingerprint_page(text, distinct, found)
         return found
 
     def _html_file(self, content: bytes, path: str) -> tuple[str, Callable[[], _Content]]:
@@ -152,7 +153,7 @@ class Fingerprinter:
                 body = stream.read(self._max_bytes + 1)
         except (OSError, DamagedFile):
             raise Unreadable("unreadable") from None
-        return self._detector.fingerprint_page(self._page(body, None))
+        return self.detector.fingerprint_page(self._page(body, None))
 
     def _warc_record(self, content: bytes, _key: str) -> tuple[str, Callable[[], _Content]]:
         page = read_page(content, self._max_bytes)
@@ -171,7 +172,7 @@ class Fingerprinter:
         html = self._page(page.body, page.content_type)
         if not (page.is_decoded or is_html(html)):
             raise Unreadable("content_encoding")
-        return self._detector.fingerprint_page(html)
+        return self.detector.fingerprint_page(html)
 
     def _page(self, body: bytes, content_type: str | None) -> str:
         if not body:
@@ -212,6 +213,15 @@ def _key(value: Any) -> str | None:
         return key
 
 
+def serve_records(
+    fingerprinter: Fingerprinter,
+) -> Callable[[Sequence[Record]], list[Fingerprinted]]:
+    """Return a function that fingerprints the records of a job. Runs in a worker."""
+    with suppress(Exception):  # each record may have its own error
+        warm_up(fingerprinter.detector, fingerprinter.timeout_ms)
+    return fingerprinter.fingerprint
+
+
 # Jobs that are queued or at work for each worker, so that none waits for the oldest job.
 _JOBS_AHEAD = 6
 
@@ -221,7 +231,7 @@ class Workers:
 
     def __init__(self, fingerprinter: Fingerprinter, count: int) -> None:
         work: Work[Sequence[Record], list[Fingerprinted] | str] = Work(
-            serve=attrgetter("fingerprint"),
+            serve=serve_records,
             spec=fingerprinter,
             result_classes=(Fingerprinted, Evidence),
             timeout_ms=fingerprinter.timeout_ms,

@@ -43,7 +43,7 @@ def page_workers(detector: Detector, workers: int | None, timeout_ms: int) -> Pa
     """
     work: Work[Content, PageFingerprint] = Work(
         serve=serve_pages,
-        spec=(detector, timeout_ms < _MIN_DICTIONARY_MS),
+        spec=(detector, timeout_ms),
         result_classes=(PageFingerprint, Evidence),
         timeout_ms=timeout_ms,
         lost_result=lambda reason: PageFingerprint(skipped=reason),
@@ -52,16 +52,21 @@ def page_workers(detector: Detector, workers: int | None, timeout_ms: int) -> Pa
     return WorkerPool(work, workers)
 
 
-def serve_pages(spec: tuple[Detector, bool]) -> Callable[[Content], PageFingerprint]:
+def warm_up(detector: Detector, timeout_ms: int) -> None:
+    """Import and load at once what pages need, which their time limit may not suffice for."""
+    # min_tokens=1: all steps run, however short the text is.
+    replace(detector, min_tokens=1).fingerprint_page(_WARM_UP)
+    if timeout_ms < _MIN_DICTIONARY_MS:
+        detector.fingerprint_text(_HAN)
+
+
+def serve_pages(spec: tuple[Detector, int]) -> Callable[[Content], PageFingerprint]:
     """Return a function that fingerprints a page or an item. Runs in a worker.
 
-    :param spec: the detector, and True to load jieba's dictionary at once.
+    :param spec: the detector, and the time limit in milliseconds.
     """
-    detector, loads_dictionary = spec
-    # Import all modules now. min_tokens=1: all steps run, however short the text is.
-    replace(detector, min_tokens=1).fingerprint_page(_WARM_UP)
-    if loads_dictionary:
-        detector.fingerprint_text(_HAN)
+    detector, timeout_ms = spec
+    warm_up(detector, timeout_ms)
 
     def fingerprint(content: Content) -> PageFingerprint:
         if isinstance(content, tuple):

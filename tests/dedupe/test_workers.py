@@ -13,6 +13,7 @@ from scrapy_simhash.dedupe.options import DedupeOptions, Fields
 from scrapy_simhash.detector import Detector
 from scrapy_simhash.evidence import Evidence
 from scrapy_simhash.scheme import Scheme
+from tests.crawl.harness import python
 
 from .samples import json_lines, read_lines, records, run
 
@@ -49,15 +50,34 @@ def test_an_answer_has_what_the_judge_needs_and_nothing_else():
             work.result(pickle.dumps(DedupeOptions))
 
 
-@pytest.mark.parametrize(("word", "reason"), [("DIE", "worker_died"), ("HANG", "timeout")])
-def test_a_record_that_takes_its_worker_with_it(tmp_path, word, reason):
+FIRST_RECORD = """
+import sys
+from scrapy_simhash.dedupe.fingerprinting import Fingerprinter, serve_records
+from scrapy_simhash.dedupe.options import Fields
+from tests.dedupe.samples import options
+
+fingerprint = serve_records(Fingerprinter(options(timeout_ms=int(sys.argv[1])), Fields(html="html")))
+before = set(sys.modules)
+fingerprint([("a", '{"html": "<html><p>The ferry, 渡轮, leaves at noon."}'.encode())])
+print(*set(sys.modules) - before)
+"""
+
+
+def test_a_worker_imports_what_records_need_before_their_time_counts():
+    assert python("-X", "utf8", "-c", FIRST_RECORD, 1000).stdout == "\n"
+
+
+@pytest.mark.parametrize(
+    ("word", "reason", "timeout_ms"), [("DIE", "worker_died", 60_000), ("HANG", "timeout", 1500)]
+)
+def test_a_record_that_takes_its_worker_with_it(tmp_path, word, reason, timeout_ms):
     values = records(60)
     for value in values:
         value["html"] = f"<html><p>{value.pop('text')}</p></html>"
     values[20]["html"] = values[41]["html"] = f"<html>{word}"
     (tmp_path / "in.jsonl").write_bytes(json_lines(values))
     scheme = Scheme(bits=256, extractor=EXTRACTOR)
-    summary = run(tmp_path, "in.jsonl", scheme=scheme, workers=2, timeout_ms=1500)
+    summary = run(tmp_path, "in.jsonl", scheme=scheme, workers=2, timeout_ms=timeout_ms)
     assert summary.skipped == {reason: 2}
     verdicts = read_lines(tmp_path / "verdicts")
     assert [at for at, v in enumerate(verdicts) if v["kind"] == "skipped"] == [20, 41]
