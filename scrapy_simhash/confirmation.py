@@ -80,6 +80,7 @@ class Confirmation:
         """
         one, two = page.sketch, other.sketch
         estimate = estimate_resemblance(one, two) if one and len(one) == len(two) else None
+        # Long texts that differ in one word may have equal sketches, too.
         against = self._tells_apart(page, other, is_same_text=estimate == 1)
         if estimate is None or against not in ("", "doubt"):
             return Comparison(estimate, "" if against == "doubt" else against)

@@ -31,6 +31,8 @@ IDENTITY_FIELDS: Mapping[str, str] = MappingProxyType(
 """The property of a thing, or the field of a record, in lower case → the kind of identity."""
 _MAX_CHARACTERS = 200
 _NOT_IN_GTIN = re.compile(r"\D")
+# Sites write the time of an event with or without its zone.
+_DAY = re.compile(r"\d{4}-\d\d-\d\d(?=t|\Z)")
 _BYTES = 8
 # Kinds, as the first byte of a stored identity. From `_WITHIN_SITE` on, they tell only pages of
 # one site apart: sites give the articles that they share numbers and headlines of their own.
@@ -78,6 +80,8 @@ def identity_of(kind: str, text: str) -> tuple[str, str] | None:
     text = " ".join(text.split()).casefold()[:_MAX_CHARACTERS]
     if kind == "gtin":
         text = _NOT_IN_GTIN.sub("", text).lstrip("0")
+    elif kind == "startdate" and (day := _DAY.match(text)):
+        text = day[0]
     return (kind, text) if kind and text else None
 
 
@@ -114,7 +118,8 @@ def chosen_values_differ(one: Evidence, other: Evidence) -> bool:
 def identities_differ(one: Evidence, other: Evidence, *, is_same_text: bool = False) -> bool:
     """Return True if two pages have identities of one kind, and none of these in common.
 
-    :param is_same_text: their texts are equal, so that pictures count, too. Sites rename these.
+    :param is_same_text: their texts are equal, as far as is known, so that pictures count, too.
+        Sites rename these.
     """
     first, second = one.identity, other.identity
     if first == second or not first or not second:

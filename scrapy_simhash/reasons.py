@@ -20,7 +20,10 @@ _RULES = {
         "SIMHASH_DISTINCT_BY without that selector or field",
     ),
     "identity": (
-        "they declare different article numbers or names, or embed different documents",
+        (
+            "they declare different article numbers, names, dates or places, or show different "
+            "documents, pictures or facts"
+        ),
         "SIMHASH_SAME_TITLE = False",
     ),
     "links": (

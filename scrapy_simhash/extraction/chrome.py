@@ -46,6 +46,7 @@ _SURE_LOGO = re.compile(
 # A form that contains one of these may be a whole page, and so may one with more links.
 _CONTENT_TAGS = ("p", "h1", "h2", "h3", "table", "article")
 _MAX_LINKS_OF_FORM = 5
+_MAX_LINK_CHARACTERS = 2083  # longer ones are data, or traps, which a cache would keep
 _MIN_LINKS_OF_LIST = 12
 # Tags that no page has.
 ASIDE, OUTER, FORM_LINK = "set-aside", "outer-block", "form-link"
@@ -249,9 +250,13 @@ def _is_link_home(heading: HtmlElement) -> bool:
     return is_link and leads_home(first.get("href"))
 
 
-@lru_cache(maxsize=8192)  # pages of a site share their navigation
 def leads_home(href: str) -> bool:
     """Return True if a link leads to the front page of a site."""
+    return len(href) <= _MAX_LINK_CHARACTERS and _leads_home(href)
+
+
+@lru_cache(maxsize=8192)  # pages of a site share their navigation
+def _leads_home(href: str) -> bool:
     href = href.strip()
     # Most links lead elsewhere. Parsing all of them would take as long as parsing the page.
     path = href.partition("//")[2].partition("/")[2] if "//" in href else href

@@ -22,7 +22,7 @@ from scrapy_simhash.name_tokens import is_view, name_tokens, parts_of
 from scrapy_simhash.names import Names
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
     from lxml.html import HtmlElement
 
@@ -277,10 +277,21 @@ def _leads(root: HtmlElement, lines: Collection[str]) -> Iterator[str]:
                     yield text
 
 
-def _facts(root: HtmlElement, lines: Iterable[str]) -> Iterator[str]:
-    """Yield what the lines say in cells of tables and descriptions of terms, as one text."""
-    texts = map(_shown_text, islice(root.iter("dd", "td"), _MAX_HEADINGS))
-    shown = [text for text in texts if any(text in line for line in lines)]
+def _facts(root: HtmlElement, lines: Mapping[str, bool]) -> Iterator[str]:
+    """Yield what the lines say in cells of tables and descriptions of terms, as one text.
+
+    :param lines: text of a line → whether it is a row.
+    """
+    shown: list[str] = []
+    for row in islice(root.iter("dd", "tr"), _MAX_HEADINGS):
+        cells = [row, *islice(row.iterchildren("th", "td"), _MAX_HEADINGS)][row.tag == "tr" :]
+        texts = list(map(_shown_text, cells))
+        is_at_top = lines.get(" ".join(filter(None, texts)), False)
+        shown += (
+            text
+            for cell, text in zip(cells, texts, strict=True)
+            if cell.tag != "th" and (is_at_top or text in lines)
+        )
     yield " ".join(filter(_has_no_digit, shown))
 
 

@@ -62,11 +62,14 @@ _MAX_EMBEDDING = 300
 _MAX_IMAGES = 12
 _MEDIA = ("image/", "video/", "audio/")
 _POINT = frozenset(("0", "1"))  # the size of a picture that only counts visits
+# Another picture at each visit: to read, or known by a parameter that is a random number or a time.
+_CAPTCHA = "captcha"
+_RANDOM = re.compile(r"(?:.*=)?(?:0?\.\d+|\d{10,})")
 
 _ORIGIN = re.compile(r"(?:https?:)?//[^/?#]*")
 _OTHER_SCHEME = re.compile(r"[a-z][a-z0-9+.-]*:")
 _ADDRESSES = ("mailto:", "tel:")
-_AFTER_PATH = re.compile("[?;#]")
+_AFTER_PATH = re.compile("[?&;#]")
 _BETWEEN_PIECES = re.compile(r"[/?&;#]+")
 _ENDING = re.compile(r"\.[a-z]\w{0,4}$")
 # What a script is called with: quoted texts and numbers.
@@ -169,14 +172,18 @@ def _words_of_links(line: Line) -> float:
     return line.words * line.link_characters / len(line.text)
 
 
-@lru_cache(maxsize=8192)  # pages of a site share their navigation
 def pieces_of(target: str) -> tuple[str, ...]:
     """Return the pieces of a link target: of a URL, as the page writes it, or of a script.
 
     The host, the ending of a file and a fragment are left out, unless the fragment is a route
     (``#/`` or ``#!``). Of a script, the arguments of its calls are taken as URLs.
     """
-    target = target[:_MAX_CHARACTERS].strip().lower()
+    return _pieces_of(target[:_MAX_CHARACTERS])
+
+
+@lru_cache(maxsize=8192)  # pages of a site share their navigation
+def _pieces_of(target: str) -> tuple[str, ...]:
+    target = target.strip().lower()
     if target.startswith("javascript:"):
         arguments = map("".join, _ARGUMENT.findall(target))
         return tuple(piece for argument in arguments for piece in pieces_of(argument))
@@ -199,14 +206,21 @@ def final_targets(lines: Iterable[Line]) -> Iterator[str]:
     """
     for line in lines:
         if line.targets and not (line.chrome or line.aside):
-            for segment, is_page in map(_last_segment, line.targets):
-                if not (is_page and line.is_links):
+            for target in line.targets:
+                segment, is_page = _last_segment(target[:_MAX_CHARACTERS])
+                if segment and not (is_page and line.is_links):
                     yield segment
 
 
 @lru_cache(maxsize=8192)  # pages of a site share their navigation
 def _last_segment(target: str) -> tuple[str, bool]:
-    """Return the last segment of a target's path, and whether it may be a page."""
+    """Return the last segment of a target's path, and whether it may be a page.
+
+    What a script is called with may protect a form, and differ from one visit to the next. So do
+    parameters.
+    """
+    if target.lower().startswith("javascript:"):
+        return "", True
     path = _AFTER_PATH.split(target, maxsplit=1)[0].rstrip("/")
     kind = guess_type(path)[0] or "text/"
     return path.rpartition("/")[2], kind.startswith("text/") and not path.startswith(_ADDRESSES)
@@ -248,6 +262,10 @@ def embedded_documents(elements: Elements) -> list[tuple[str, str]]:
             links = [one.get("href", "") for one in element.iterancestors("a")]
             is_link = not all(_is_of_type(link, "image/") for link in links)  # to something else
             if is_link or not _POINT.isdisjoint(map(element.get, ("width", "height"))):
+                continue
+            if _CAPTCHA in source.lower() or (
+                parameters and all(map(_RANDOM.fullmatch, parameters))
+            ):
                 continue
         found[kind].update(dict.fromkeys(parameters or names))
     return [

@@ -99,6 +99,7 @@ def test_facts_and_dates_below_a_general_heading_tell_pages_apart(kind, html):
     "html",
     [
         "<h1>Line 4</h1>" + TEXT + "<h2>Monday</h2>",  # a heading of a section
+        "<table><tr><td>Li</table><h1>Line 4</h1><table><tr><td>Line 4</table>",  # elsewhere
         "<h2>Boats</h2><h1>Line 4</h1>",  # above the heading: the section of the site
         "<h1>Line 4</h1><aside><h2>Weather</h2></aside>",
         "<h1>Line 4</h1><h2>Print version</h2>",

@@ -166,8 +166,9 @@ class TestIdentities:
             ("<div itemscope>It is <i itemprop=color>Red</i>.</div>", {"color": "red"}),
             (
                 ld({"@type": "Event", "startDate": "2026-05-12T20:00"}),
-                {"startdate": "2026-05-12t20:00"},
+                {"startdate": "2026-05-12"},
             ),
+            (ld({"@type": "Event", "startDate": "12 May"}), {"startdate": "12 may"}),
             (
                 ld({"@type": "Event", "location": {"address": {"addressLocality": "Bonn"}}}),
                 {"addresslocality": "bonn"},
@@ -280,6 +281,9 @@ class TestIdentities:
             (TEXT + "<aside>Cancelled</aside>", ()),
             ("<p><a href=tel:+12>Call</a> <a href='mailto:a@b.example?x'>us</a>", ("tel:+12", "mailto:a@b.example")),
             ("<p><a href=/files/b.pdf?s=1>Plan</a>", ("b.pdf",)),
+            # Tokens are others at each visit.
+            ("<p>It was <a href='javascript:f(\"a1\")'>seen</a> and <button onclick=g(7)>liked", ()),
+            ("<p>It was <a href=/out&u=a1>seen</a> by many", ("out",)),
             ("<p>See also <a href=/c/d/?s=1#e>the plan</a>, and the map", ("d",)),
             ("<p><a href=/c/d>The plan</a></p><main><nav><a href=e>Next boat</a></nav></main>", ()),
             # That of another product is of no account.

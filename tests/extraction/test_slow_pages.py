@@ -1,6 +1,7 @@
 """Pages that are made to take a parser much time or memory."""
 
 import time
+import tracemalloc
 
 import pytest
 
@@ -103,3 +104,21 @@ def test_a_page_with_too_many_tags_is_skipped_with_its_reason():
     with pytest.raises(ExtractionError, match="more than 300000 tags"):
         extract(page, "segments")
     assert Detector(Scheme()).fingerprint_page(page).skipped == "extraction_error"
+
+
+def test_no_cache_keeps_long_targets():
+    def page(number):
+        links = (
+            f"<a href='javascript:f({number}{n}, \"{10_000 * 'x'}\")'>it</a>" for n in range(50)
+        )
+        return f"<h1>The ferry</h1><p>Many words are in this text. {' See '.join(links)}</p>"
+
+    extract(page(0))
+    tracemalloc.start()
+    try:
+        before = tracemalloc.get_traced_memory()[0]
+        for number in range(1, 6):
+            extract(page(number))
+        assert tracemalloc.get_traced_memory()[0] - before < 1_500_000
+    finally:
+        tracemalloc.stop()

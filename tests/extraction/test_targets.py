@@ -254,6 +254,8 @@ def images(html):
         ("<a href=/7><div><div><img src=/7.png></div></div></a>", []),
         ("<div class=comments><img src=/ann.png> Ann: Nice.</div><img src=/red.png>", ["red"]),
         (f"<header>{'<img src=/icon.png>' * 12}</header><img src=/red.png>", ["red"]),
+        ("<img src=/Captcha/7.png><img src='/code?name=Captcha&n=7'>", []),
+        ("<img src='/code.php?r=0.8123'><img src='/code.php?1700000000'>", []),
         ("<nav><img src=/a.png></nav><img style='display:none' src=/b.png>", []),
         ("<img src='data:image/gif;base64,AA'><img>", []),
     ],
