@@ -59,7 +59,6 @@ _MAX_EMBEDDED = {"embedded": 8, "parameter": 8, "image": 4}
 _SIZE = re.compile(r"[-_]\d+x\d+$")
 # Further elements are not looked at: what is around each takes time on deeply nested pages.
 _MAX_EMBEDDING = 300
-_MAX_IMAGES = 12
 _MEDIA = ("image/", "video/", "audio/")
 _POINT = frozenset(("0", "1"))  # the size of a picture that only counts visits
 # Another picture at each visit: to read, or known by a parameter that is a random number or a time.
@@ -240,6 +239,8 @@ def embedded_documents(elements: Elements) -> list[tuple[str, str]]:
     has_main = bool(elements.tagged("main"))
     found: dict[str, dict[str, None]] = {kind: {} for kind in _MAX_EMBEDDED}
     for element in embedding:
+        if len(found["image"]) >= _MAX_EMBEDDED["image"]:  # images come last
+            break
         if next(element.iterancestors(*_NOT_EMBEDDED_IN), None) is not None or (
             has_main and next(element.iterancestors("main"), None) is None
         ):
