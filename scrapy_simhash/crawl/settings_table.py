@@ -145,7 +145,7 @@ FRONT = (  # those that most users need
         Kind("the name of an extractor, such as 'readability'", _parse_extractor),
         'How to extract the text of a page: `"readability"` (falls back to `segments` if it '
         'finds too little; the default of every preset), `"segments"` (the same quality in '
-        'less than half of the CPU time), `"readability-only"`, `"text"` (all visible text), '
+        'about 0.6 of the CPU time), `"readability-only"`, `"text"` (all visible text), '
         '`"trafilatura"` or `"resiliparse"` (each needs the [extra](#extras) of the same '
         "name), or the import path of a function from HTML to text.",
     ),
