@@ -13,10 +13,11 @@ import unicodedata
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from scrapy_simhash.lazy import np
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    import numpy as np
     from numpy.typing import NDArray
 
 # A kind is a byte. Its lowest bits are the group of the character: neighbours of one group make up
@@ -112,16 +113,12 @@ class Characters(NamedTuple):
 
     def distinct(self, kind: int) -> list[str]:
         """Return the distinct characters with a property or in a group."""
-        import numpy as np
-
         found = self.codes[(self.kinds & kind) != 0]
         return list(map(chr, np.unique(found).tolist())) if len(found) else []
 
 
 def characters_of(text: str) -> Characters:
     """Return the code points and kinds of a text."""
-    import numpy as np
-
     if text.isascii():
         data = text.encode("ascii")
         kinds = data.translate(_ascii_kinds())
@@ -162,8 +159,6 @@ def _ascii_kinds() -> bytes:
 @lru_cache(maxsize=1)
 def _kinds() -> NDArray[np.uint8]:
     """Return the kinds of all characters, which takes about 20 ms."""
-    import numpy as np
-
     kinds = np.zeros(_CHARACTERS, dtype=np.uint8)
     usual = {"Lo": WORD, "Cn": 0, "Co": 0, "Cs": 0}  # the categories of most characters
     categories = map(unicodedata.category, map(chr, range(_HAN_PLANES.start)))
@@ -188,8 +183,6 @@ def _kinds() -> NDArray[np.uint8]:
 @lru_cache(maxsize=1)
 def _plain() -> NDArray[np.uint32]:
     """Return the plain letter of each character, which is mostly the character itself."""
-    import numpy as np
-
     plain = np.arange(_CHARACTERS, dtype="<u4")
     for code in np.flatnonzero(_kinds() == WORD | ACCENTED).tolist():
         plain[code] = ord(_plain_letter(chr(code)))

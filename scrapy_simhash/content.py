@@ -23,10 +23,11 @@ from typing import TYPE_CHECKING
 
 from xxhash import xxh3_64_intdigest
 
+from scrapy_simhash.lazy import np
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    import numpy as np
     from numpy.typing import NDArray
 
 _MASK = (1 << 64) - 1
@@ -43,8 +44,6 @@ def content_bytes(tokens: Sequence[str], token_hashes: NDArray[np.uint64]) -> by
 
     :param token_hashes: of all tokens in order, from `scrapy_simhash.hashes.token_hashes`.
     """
-    import numpy as np
-
     # A loop over the few long words, and one search in all of them, is faster than arrays.
     marks = [len(token) >= _MIN_LONG_LETTERS and token.isalpha() for token in tokens]
     letters = "".join(compress(tokens, marks))

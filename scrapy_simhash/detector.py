@@ -17,6 +17,7 @@ from scrapy_simhash.evidence import NO_EVIDENCE, Evidence, label_of
 from scrapy_simhash.extraction import Extraction, extract, plain_text
 from scrapy_simhash.hashes import token_hashes
 from scrapy_simhash.identities import chosen_identity, identities_of_record, identity_bytes
+from scrapy_simhash.lazy import np
 from scrapy_simhash.markup import is_html
 from scrapy_simhash.names import NAME_FIELDS, Names, names_of_record, page_names
 from scrapy_simhash.sites import site_of
@@ -26,7 +27,6 @@ from scrapy_simhash.verdict import Verdict
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    import numpy as np
     from numpy.typing import NDArray
 
     from scrapy_simhash.index import Index, Observation
@@ -281,8 +281,6 @@ class Detector:
         """Return the sums of a text and of what the page declares."""
         if not states:
             return content_bytes(tokens, hashes)
-        import numpy as np
-
         return content_bytes(
             [*tokens, *states], np.concatenate((hashes, token_hashes(list(states))))
         )

@@ -18,11 +18,11 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from scrapy_simhash.errors import EmptyText, SchemeError
 from scrapy_simhash.hashes import FEATURE_HASHES, FeatureHashName, widen, widened
+from scrapy_simhash.lazy import np
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    import numpy as np
     from numpy.typing import NDArray
 
 TieRule = Literal["zero", "one"]
@@ -59,8 +59,6 @@ def weighted_sums(bits: NDArray[np.uint8], weights: NDArray[np.float64]) -> NDAr
     :param bits: 0 or 1; a row for each feature, a column for each bit.
     :param weights: of the features. Whole numbers with a sum below 2**52 give an exact result.
     """
-    import numpy as np
-
     total: float = weights.sum()
     # Not a matrix product: the threads of numpy's linear algebra keep cores busy between pages.
     sums: NDArray[np.float64] = 2 * np.einsum("i,ij->j", weights, bits) - total
@@ -86,8 +84,6 @@ def simhash(
     :raises SchemeError: a weight is negative, infinite or not a number.
     :raises UnsupportedText: the hash does not support a feature.
     """
-    import numpy as np
-
     names, weights = _positive_features(features)
     totals = np.zeros(bits, dtype=np.float64)
     if sums == "exact":
@@ -112,8 +108,6 @@ def _positive_features(
     features: Iterable[tuple[str, float]],
 ) -> tuple[Sequence[str], NDArray[np.float64]]:
     """Return the features with a weight above zero, and their weights. Raise as `simhash` does."""
-    import numpy as np
-
     names, values = tuple(zip(*features, strict=True)) or ((), ())
     try:
         weights = np.fromiter(values, dtype=np.float64, count=len(names))
@@ -139,8 +133,6 @@ def simhash_of_hashes(
     :param hashes: distinct, from `scrapy_simhash.hashes.shingle_hashes`.
     :raises EmptyText: `hashes` is empty.
     """
-    import numpy as np
-
     if not len(hashes):
         raise EmptyText("no feature is left to fingerprint")
     ones = np.zeros(bits, dtype=np.uint64)
@@ -162,8 +154,6 @@ def simhashes_of_hashes(
 
     :param texts: the hashes of each text, at least one; they may be repeated.
     """
-    import numpy as np
-
     made: dict[int, Fingerprint] = {}
     by_length = sorted(range(len(texts)), key=lambda at: len(texts[at]))  # for little padding
     for start in range(0, len(texts), _TEXTS_AT_ONCE):
@@ -188,8 +178,6 @@ def _bit_counts(rows: NDArray[np.uint64]) -> NDArray[np.int64]:
     Full adders make a row of sums and one of carries from three rows (carry-save), for all columns
     at once, until one row of each significance is left.
     """
-    import numpy as np
-
     counts = np.zeros((rows.shape[1], 64), np.int64)
     weight = 1
     while len(rows):
@@ -216,8 +204,6 @@ def _from_sums(
 
     :param norms: √Σw² of each text, where w are the weights.
     """
-    import numpy as np
-
     is_set = sums >= 0 if tie == "one" else sums > 0
     certainty = np.minimum(np.rint(np.abs(sums) * (_CERTAINTY_SCALE / norms)), _MAX_CERTAINTY)
     return [

@@ -16,9 +16,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from scrapy_simhash.characters import DIGIT, GROUPS, MARK, PICTURE, SIGN, SYMBOL, WORD
+from scrapy_simhash.lazy import np
 
 if TYPE_CHECKING:
-    import numpy as np
     from numpy.typing import NDArray
 
     Groups = NDArray[np.uint8]
@@ -32,8 +32,6 @@ def groups_of(text: str, codes: NDArray[Any], kinds: NDArray[np.uint8]) -> Group
 
     :param text: begins with one space and ends with two.
     """
-    import numpy as np
-
     groups: Groups = kinds & np.uint8(GROUPS)
     found = int(np.bitwise_or.reduce(kinds))
     if found & MARK:
@@ -62,8 +60,6 @@ def groups_of(text: str, codes: NDArray[Any], kinds: NDArray[np.uint8]) -> Group
 
 def _add_signs(groups: Groups, codes: NDArray[Any], kinds: NDArray[np.uint8]) -> None:
     """Put signs inside numbers and dots before words into words, and minus signs into symbols."""
-    import numpy as np
-
     signs, digits = kinds & SIGN, kinds & DIGIT
     groups[1:-1] |= (signs[1:-1] >> 4) & (digits[:-2] >> 3) & (digits[2:] >> 3)
     at = np.flatnonzero((signs[1:-2] > 0) & (groups[:-3] & _IS_WORD == 0)) + 1
@@ -78,8 +74,6 @@ def _add_signs(groups: Groups, codes: NDArray[Any], kinds: NDArray[np.uint8]) ->
 
 def _remove_bullets(groups: Groups, codes: NDArray[Any], kinds: NDArray[np.uint8]) -> None:
     """Put pictures between separators into no group if they repeat the one before."""
-    import numpy as np
-
     at = np.flatnonzero(kinds & PICTURE)
     alone = at[(groups[at - 1] == 0) & (groups[at + 1] == 0)]
     repeated = codes[alone[1:]] == codes[alone[:-1]]

@@ -13,12 +13,14 @@ from functools import lru_cache, partial
 from itertools import repeat
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
+from xxhash import xxh3_64_digest, xxh3_128_digest
+
 from scrapy_simhash.errors import UnsupportedText
+from scrapy_simhash.lazy import np
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    import numpy as np
     from numpy.typing import NDArray
 
 FeatureHashName = Literal[
@@ -47,15 +49,11 @@ class FeatureHash(NamedTuple):
 
 def _xxh3(features: Sequence[str], bits: int) -> bytes:
     """Return the XXH3-128 of each feature with the seeds 0, 1, …, joined and cut to the width."""
-    import numpy as np
-    import xxhash
-
-    digest = xxhash.xxh3_128_digest
     encoded = _encoded(features)
     seeds = -(-bits // _XXH3_BITS)
     parts = [b""] * (seeds * len(encoded))
     for seed in range(seeds):
-        parts[seed::seeds] = map(digest, encoded, repeat(seed))
+        parts[seed::seeds] = map(xxh3_128_digest, encoded, repeat(seed))
     digests = b"".join(parts)
     if bits % _XXH3_BITS == 0 or not digests:
         return digests
@@ -72,8 +70,6 @@ def _encoded(features: Sequence[str]) -> list[bytes]:
 
 def _xxh3_mix(features: Sequence[str], bits: int) -> bytes:
     """Return the `shingle_hashes` of features, each of which is one shingle, after `widen`."""
-    import numpy as np
-
     mixed = np.empty(len(features), dtype=np.uint64)
     lengths = np.array([feature.count(JOINER) + 1 for feature in features])
     for length in set(lengths.tolist()):
@@ -88,8 +84,6 @@ def widen(hashes: NDArray[np.uint64], bits: int) -> NDArray[np.uint8]:
 
     :return: shape (len(hashes), bits / 8), the most significant byte first.
     """
-    import numpy as np
-
     rows: NDArray[np.uint8] = widened(hashes, bits).T.astype(">u8", order="C").view(np.uint8)
     return rows[:, : bits // 8]
 
@@ -102,10 +96,7 @@ def widened(hashes: NDArray[np.uint64], bits: int) -> NDArray[np.uint64]:
 
 def token_hashes(tokens: Sequence[str]) -> NDArray[np.uint64]:
     """Return the XXH3-64 of each token, in order; shape (len(tokens),)."""
-    import numpy as np
-    import xxhash
-
-    digests = b"".join(map(xxhash.xxh3_64_digest, _encoded(tokens)))
+    digests = b"".join(map(xxh3_64_digest, _encoded(tokens)))
     return np.frombuffer(digests, dtype=">u8").astype(np.uint64)
 
 
@@ -129,8 +120,6 @@ def shingle_hashes_of_texts(
 
     :param texts: the `token_hashes` of each text, at least one.
     """
-    import numpy as np
-
     if min(map(len, texts)) < length:
         return [shingle_hashes(hashes, length) for hashes in texts]
     # Runs across the end of a text are left out.
@@ -158,8 +147,6 @@ def mix(hashes: NDArray[np.uint64], *seeds: int) -> NDArray[np.uint64]:
     :param hashes: shape (n,).
     :return: shape (n,) for one seed, else (len(seeds), n).
     """
-    import numpy as np
-
     steps, first_shift, first_factor, second_shift, second_factor, last_shift = _mixing_constants(
         seeds
     )
@@ -181,8 +168,6 @@ def _mixing_constants(seeds: tuple[int, ...]) -> tuple[NDArray[np.uint64], ...]:
 
     They are cached, because numpy would otherwise spend most of its time on converting numbers.
     """
-    import numpy as np
-
     steps = [seed * 0x9E3779B97F4A7C15 & 0xFFFF_FFFF_FFFF_FFFF for seed in seeds]
     # A row for each seed: numpy's loops run along the last axis, which should be the long one.
     column = np.array(steps, np.uint64).reshape(-1, 1)
@@ -258,8 +243,6 @@ def _mt19937(feature: str, _bits: int) -> int:
 
 @lru_cache(maxsize=1)
 def _mt19937_outputs() -> list[int]:
-    import numpy as np
-
     data = np.random.RandomState(19260817).bytes(4 * 128)
     outputs: list[int] = np.frombuffer(data, dtype="<u4").tolist()
     return outputs

@@ -17,6 +17,7 @@ from scrapy_simhash.extraction.selectors import Selectors
 from scrapy_simhash.features import idf_table, weighted_features, weighted_occurrences
 from scrapy_simhash.fingerprint import Fingerprint, simhash, simhash_of_hashes, simhashes_of_hashes
 from scrapy_simhash.hashes import JOINER, shingle_hashes, shingle_hashes_of_texts, token_hashes
+from scrapy_simhash.lazy import np
 from scrapy_simhash.parameters import SchemeParameters
 from scrapy_simhash.parts import select_parts
 from scrapy_simhash.tokenization import TOKENIZERS
@@ -24,7 +25,6 @@ from scrapy_simhash.tokenization import TOKENIZERS
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    import numpy as np
     from numpy.typing import NDArray
 
 
@@ -86,8 +86,6 @@ class Scheme(SchemeParameters):
             return self._fingerprint_of(weighted_occurrences(tokens))
         if not self.uses_token_hashes:
             return self._fingerprint_of(self.features(tokens).items())
-        import numpy as np
-
         if hashes is None:
             hashes = token_hashes(tokens)
         features = shingle_hashes(hashes, self.shingle_length)
@@ -103,8 +101,6 @@ class Scheme(SchemeParameters):
 
         :param texts: the `token_hashes` of each text, at least one; the scheme `uses_token_hashes`.
         """
-        import numpy as np
-
         if not texts:
             return []
         features = shingle_hashes_of_texts(texts, self.shingle_length)
@@ -289,8 +285,6 @@ def preset(name: str) -> Preset:
 
 def _distinct(hashes: NDArray[np.uint64]) -> NDArray[np.uint64]:
     """Return the distinct hashes, and sort `hashes` in place: faster than numpy's `unique`."""
-    import numpy as np
-
     hashes.sort()
     is_first = np.empty(len(hashes), dtype=bool)
     is_first[:1] = True

@@ -22,11 +22,11 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from scrapy_simhash.hashes import mix, shingle_hashes, shingle_hashes_of_texts, token_hashes
+from scrapy_simhash.lazy import np
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    import numpy as np
     from numpy.typing import NDArray
 
 
@@ -55,8 +55,6 @@ def sketch(token_hashes: NDArray[np.uint64]) -> bytes:
 
 def sketches(texts: Sequence[NDArray[np.uint64]]) -> list[bytes]:
     """Return the `sketch` of several texts with tokens, in less time than one by one."""
-    import numpy as np
-
     if not texts:
         return []
     shingles = shingle_hashes_of_texts(texts, SHINGLE_TOKENS)
@@ -76,8 +74,6 @@ def bins_of(hashes: NDArray[np.uint64], bin_bits: int) -> bytes:
 
     :param hashes: uniformly distributed; they are sorted in place.
     """
-    import numpy as np
-
     hashes.sort()
     # The upper bits are the bin. In descending order, the last write to a bin is its minimum.
     hashes = hashes[::-1]
@@ -118,8 +114,6 @@ def links_sketch(weights: Mapping[str, int]) -> bytes:
     """
     if len(weights) < MIN_PIECES:
         return b""
-    import numpy as np
-
     counts = np.fromiter(weights.values(), dtype=np.int64, count=len(weights))
     # The elements of a piece are its hash and the numbers after it, each mixed.
     first = np.cumsum(counts) - counts

@@ -30,6 +30,7 @@ from scrapy_simhash.characters import HAN, LINK, UNSPACED, WORD, text_of
 from scrapy_simhash.folding import folded, plain
 from scrapy_simhash.grouping import groups_of
 from scrapy_simhash.hashes import JOINER
+from scrapy_simhash.lazy import np
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -62,8 +63,6 @@ def _split(text: str, segment_han: Callable[[str], list[str]]) -> list[str]:
 
     :param segment_han: returns the words of a run of Han characters.
     """
-    import numpy as np
-
     text, (codes, kinds) = folded(f" {text}  ")
     groups = groups_of(text, codes, kinds)
     for place in _links(text):

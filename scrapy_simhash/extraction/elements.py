@@ -20,6 +20,7 @@ from itertools import accumulate
 from mimetypes import guess_type
 from typing import TYPE_CHECKING, Any
 
+from scrapy_simhash.lazy import etree
 from scrapy_simhash.tokenization import places_of
 
 if TYPE_CHECKING:
@@ -169,6 +170,4 @@ def _attribute_search(name: str) -> Any:
     """Return a search for the values of an attribute. One for several attributes would take
     quadratic time, to merge them.
     """
-    from lxml import etree
-
     return etree.XPath(f"descendant-or-self::*/@{name}")

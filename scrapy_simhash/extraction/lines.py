@@ -11,6 +11,7 @@ from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from scrapy_simhash.extraction.chrome import ASIDE, FORM_LINK, OUTER, rename_by_attributes
+from scrapy_simhash.lazy import etree
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -211,8 +212,6 @@ def _add_targets(lines: list[Line], targets: list[str]) -> None:
 
 @lru_cache(maxsize=1)
 def _stylesheet() -> Callable[[HtmlElement], Any]:
-    from lxml import etree
-
     def template(
         tags: Iterable[str], before: str, after: str, mode: str = "", inner: str | None = None
     ) -> str:

@@ -23,6 +23,7 @@ from scrapy_simhash.extraction.readability import element_class
 from scrapy_simhash.extraction.segments import MAX_SHORT_WORDS, content_lines, words_of
 from scrapy_simhash.extraction.selectors import Selectors, compiled_selector, compiled_values
 from scrapy_simhash.extraction.targets import embedded_documents, final_targets, own_targets
+from scrapy_simhash.lazy import etree
 from scrapy_simhash.sites import registered_domain
 
 if TYPE_CHECKING:
@@ -236,7 +237,6 @@ class Page:
 
         :param distinct: selectors whose values are read before.
         """
-        from lxml import etree
         from lxml.html import document_fromstring
 
         def parse(html: bytes) -> HtmlElement | None:

@@ -7,6 +7,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from scrapy_simhash.errors import SchemeError
+from scrapy_simhash.lazy import etree
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -36,8 +37,6 @@ def compiled_selector(text: str) -> Callable[[HtmlElement], list[HtmlElement]]:
 
     :raises SchemeError: the text is neither CSS nor XPath, or uses an unknown function or prefix.
     """
-    from lxml import etree
-
     search = _search(text, pseudo_elements=False)
 
     def find(root: HtmlElement) -> list[HtmlElement]:
@@ -79,7 +78,6 @@ def _search(text: str, *, pseudo_elements: bool) -> Any:
     :param pseudo_elements: CSS may end in ``::text`` or ``::attr(name)``, which find no elements.
     """
     import cssselect
-    from lxml import etree
     from parsel.csstranslator import HTMLTranslator
 
     translator = HTMLTranslator() if pseudo_elements else cssselect.HTMLTranslator()
