@@ -8,7 +8,7 @@ Pages are compared with representatives alone, so a cluster cannot drift from co
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 
 from scrapy_simhash.evidence import NO_EVIDENCE, Evidence
 
@@ -170,13 +170,7 @@ class Entry(NamedTuple):
     gave_items: bool = False
 
 
-class Within(NamedTuple):
-    """(distance, entry) of the stored and of the pending entries within a distance. A key is in
-    both if its page is pending again.
-    """
-
-    stored: list[tuple[int, Entry]]
-    pending: list[tuple[int, Entry]]
-
-
-NOTHING_NEAR = Within([], [])
+Found: TypeAlias = tuple[Entry, bool]
+"""An entry that a search finds, and True if it is that of a pending page. Entries of a page that is
+pending again are found both stored and pending.
+"""

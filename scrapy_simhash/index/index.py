@@ -231,8 +231,9 @@ class Index:
         with self._store.lock:
             store = self._open()
             store.manifest.scheme.check_fingerprint(fingerprint)
-            stored, pending = store.within(fingerprint, self.max_distance, evidence.certainty)
-            return _matches(self.rules.neighbours(evidence, stored + pending))
+            found = store.within(fingerprint, self.max_distance, evidence.certainty)
+            page = PageToObserve("", fingerprint, evidence)
+            return _matches(self.rules.neighbours(page, found))
 
     def foresee(self, page: PageToObserve) -> Observation:
         """Return what `observe` would return in a crawl that has already seen all entries. Nothing
@@ -246,8 +247,8 @@ class Index:
             store = self._open()
             store.manifest.scheme.check_fingerprint(page.fingerprint)
             stored = store.entry(page.key) if page.key else None
-            near = store.within(page.fingerprint, self.max_distance, page.evidence.certainty)
-            return rules.judge(page, stored, rules.last(page, stored), near, 0)[1]
+            found = store.within(page.fingerprint, self.max_distance, page.evidence.certainty)
+            return rules.judge(page, stored, rules.last(page, stored), found, 0)[1]
 
     def entry(self, key: str) -> Entry | None:
         """Return the stored entry of a key, or None."""
@@ -387,7 +388,7 @@ def _matches(neighbours: Iterable[Neighbour]) -> list[Match]:
     """
     by_key: dict[str, Match] = {}
     for neighbour in sorted(neighbours, key=lambda neighbour: not neighbour.confirmed):
-        distance, entry, similarity, against = neighbour
+        distance, entry, similarity, against, _ = neighbour
         label = entry.evidence.label.decode("utf-8", "replace")
         match = Match(entry.key, entry.fingerprint, distance, similarity, against, label)
         by_key.setdefault(entry.key, match)

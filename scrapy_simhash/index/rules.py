@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
     from scrapy_simhash.confirmation import Against, Confirmation
     from scrapy_simhash.evidence import Evidence
-    from scrapy_simhash.index.base import ObservationKind, PageToObserve, Within
+    from scrapy_simhash.index.base import Found, ObservationKind, PageToObserve
 
 
 class Text(Protocol):
@@ -55,12 +55,14 @@ class Neighbour(NamedTuple):
     :param similarity: estimated resemblance, from 0 to 1; None if unknown.
     :param against: the rule that says that the page is no copy of the entry (under one key: has
         another text); empty if it is one.
+    :param is_pending: the entry is that of a pending page.
     """
 
     distance: int
     entry: Entry
     similarity: float | None
     against: Against = ""
+    is_pending: bool = False
 
     @property
     def confirmed(self) -> bool:
@@ -99,16 +101,17 @@ class Rules:
     max_distance: int
     confirmation: Confirmation
 
-    def neighbours(self, evidence: Evidence, near: Sequence[tuple[int, Entry]]) -> list[Neighbour]:
-        """Compare a page with entries, and return these sorted by distance, then by age.
-
-        :param near: (distance, entry) of entries within k bits.
+    def neighbours(self, page: Text, found: Iterable[Found]) -> list[Neighbour]:
+        """Compare a page with entries, and return those within k bits, sorted by distance, then by
+        age.
         """
-        compare = self.confirmation.compare
-        neighbours = [
-            Neighbour(distance, entry, *compare(evidence, entry.evidence))
-            for distance, entry in near
-        ]
+        compare, k = self.confirmation.compare, self.max_distance
+        neighbours = []
+        for entry, is_pending in found:
+            distance = hamming_distance(page.fingerprint, entry.fingerprint)
+            if distance <= k:
+                similarity, against = compare(page.evidence, entry.evidence)
+                neighbours.append(Neighbour(distance, entry, similarity, against, is_pending))
         neighbours.sort(key=_by_distance_and_age)
         return neighbours
 
@@ -124,11 +127,6 @@ class Rules:
         if hamming_distance(one.fingerprint, other.fingerprint) > self.max_distance:
             return False
         return confirmation.compare(one.evidence, other.evidence).is_copy
-
-    def compared(self, entry: Entry, other: Entry) -> Neighbour:
-        """Return `other` as a neighbour of `entry`."""
-        distance = hamming_distance(entry.fingerprint, other.fingerprint)
-        return self.neighbours(entry.evidence, [(distance, other)])[0]
 
 
 @dataclass(frozen=True)
@@ -178,29 +176,23 @@ class CrawlRules(Rules):
         page: PageToObserve,
         stored: Entry | None,
         own: Neighbour | None,
-        near: Within,
+        found: Iterable[Found],
         sequence: int,
     ) -> tuple[Classification, Observation, Entry | None]:
         """Return what a page is, its observation, and the entry to make pending, or None.
 
         :param stored: the stored entry of the page's key, or None.
         :param own: the result of `last`.
-        :param near: the entries within k; not needed if `is_settled`.
+        :param found: the entries within k, and perhaps others; not needed if `is_settled`.
         :param sequence: number of the observation.
         """
         key, fingerprint, evidence, in_scope = page
 
-        def neighbours(entries: Iterable[tuple[int, Entry]]) -> list[Neighbour]:
-            others = [
-                (distance, entry)
-                for distance, entry in entries
-                if entry.key != key and (in_scope is None or in_scope(entry.key))
-            ]
-            return self.neighbours(evidence, others) if others else []
-
-        result = classify(
-            own, neighbours(near.stored), neighbours(near.pending), self.is_eligible, evidence
-        )
+        others = [
+            one for one in found if one[0].key != key and (in_scope is None or in_scope(one[0].key))
+        ]
+        near = self.neighbours(page, others) if others else []
+        result = classify(own, near, self.is_eligible, evidence)
         is_copy = result.kind == "near-duplicate"
         nearest, compared = result.nearest, result.nearest or own
         similar_to = None if nearest is None else nearest.entry.key
@@ -320,77 +312,65 @@ class CrawlRules(Rules):
 
 def classify(
     own: Neighbour | None,
-    stored: Sequence[Neighbour],
-    pending: Sequence[Neighbour],
+    near: Sequence[Neighbour],
     is_eligible: Callable[[Entry], bool],
     evidence: Evidence = NO_EVIDENCE,
 ) -> Classification:
     """Return what an observed page is.
 
     :param own: the result of `CrawlRules.last`; None for a key that was not seen before.
-    :param stored: the stored entries under other keys within k bits; not needed if `own` is
-        eligible and has the same text.
-    :param pending: the pending ones.
+    :param near: the entries under other keys within k bits, sorted by distance, then by age; not
+        needed if `own` is eligible and has the same text.
     :param is_eligible: returns True for an entry that may be a representative.
     :param evidence: of the page.
     """
     if own is not None and own.confirmed and is_eligible(own.entry):
-        return Classification("unchanged", earlier=_earlier(evidence, [own], []))
-    if not stored and not pending:
-        if own is None:
-            return _NEW
-        return Classification("unchanged" if own.confirmed else "changed")
-    stored_copies = [near for near in stored if near.confirmed and is_eligible(near.entry)]
-    pending_copies = [near for near in pending if near.confirmed and is_eligible(near.entry)]
+        return Classification("unchanged", earlier=_earlier(evidence, [own]))
+    if own is None and not near:
+        return _NEW
+    eligible = [one for one in near if is_eligible(one.entry)]
     outdated = [
-        near.entry
-        for near in (*stored, *pending)
-        if near.confirmed
-        and not is_eligible(near.entry)
-        and same_request(evidence, near.entry.evidence)
+        one.entry
+        for one in near
+        if one.confirmed
+        and not is_eligible(one.entry)
+        and same_request(evidence, one.entry.evidence)
     ]
-    if stored_copies or pending_copies:
-        found = _near_duplicate(evidence, stored_copies, pending_copies)
-        return found._replace(outdated=outdated)
+    if copies := [one for one in eligible if one.confirmed]:
+        return _near_duplicate(evidence, copies, outdated)
     if own is not None and own.confirmed:
         return Classification("unchanged", outdated=outdated)
-    similar = min(
-        (near for near in (*stored, *pending) if is_eligible(near.entry)),
-        key=_by_distance_and_age,
-        default=None,
-    )
+    similar = eligible[0] if eligible else None
     return Classification("new" if own is None else "changed", similar, outdated=outdated)
 
 
 def _near_duplicate(
-    evidence: Evidence, stored: Sequence[Neighbour], pending: Sequence[Neighbour]
+    evidence: Evidence, copies: Sequence[Neighbour], outdated: Sequence[Entry]
 ) -> Classification:
-    """Return the classification of a page that is a copy of these entries, at least of one."""
-
-    def alike(copies: Sequence[Neighbour]) -> list[Neighbour]:
-        return [near for near in copies if same_request(evidence, near.entry.evidence)]
-
-    same_stored, same_pending = alike(stored), alike(pending)
-    if same_stored or same_pending:
-        stored, pending = same_stored, same_pending
-    earlier = _earlier(evidence, stored, pending)
+    """Return the classification of a page that is a copy of these entries, of which the nearest is
+    first.
+    """
+    alike = [one for one in copies if same_request(evidence, one.entry.evidence)]
+    copies = alike or copies
+    earlier = _earlier(evidence, copies)
     if earlier.gave_items:
         # A pending page may still give items. So a copy does not rely on a page that gave none.
-        stored = [near for near in stored if near.entry.gave_items]
-    nearest = min((*stored, *pending), key=_by_distance_and_age)
-    return Classification("near-duplicate", nearest, provisional=not stored, earlier=earlier)
+        copies = [one for one in copies if _may_give_items(one)]
+    is_provisional = all(one.is_pending for one in copies)
+    return Classification("near-duplicate", copies[0], is_provisional, outdated, earlier)
 
 
-def _earlier(
-    evidence: Evidence, stored: Sequence[Neighbour], pending: Sequence[Neighbour]
-) -> Earlier:
+def _earlier(evidence: Evidence, copies: Sequence[Neighbour]) -> Earlier:
     """Return what these entries have done. Either all have the page's request, or none has."""
-    copies = (*stored, *pending)
     return Earlier(
         same_request(evidence, copies[0].entry.evidence),
-        bool(pending) or any(near.entry.gave_items for near in stored),
-        all(evidence.depth < near.entry.evidence.depth for near in copies),
+        any(map(_may_give_items, copies)),
+        all(evidence.depth < one.entry.evidence.depth for one in copies),
     )
+
+
+def _may_give_items(neighbour: Neighbour) -> bool:
+    return neighbour.is_pending or neighbour.entry.gave_items
 
 
 def _by_distance_and_age(neighbour: Neighbour) -> tuple[int, int]:

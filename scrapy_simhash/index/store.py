@@ -14,9 +14,8 @@ import time
 from typing import TYPE_CHECKING
 
 from scrapy_simhash.errors import IndexLocked, StorageError
-from scrapy_simhash.fingerprint import hamming_distance
 from scrapy_simhash.index import records
-from scrapy_simhash.index.base import NOTHING_NEAR, Within
+from scrapy_simhash.index.base import Found
 from scrapy_simhash.index.marks import mark_of
 from scrapy_simhash.index.pending import Pending, PendingPages
 from scrapy_simhash.index.rows import Rows
@@ -26,7 +25,7 @@ from scrapy_simhash.index.tables.tables import FEW_ROWS, STEP_EVERY, Tables
 from scrapy_simhash.index.texts import Texts
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Sequence
+    from collections.abc import Collection, Iterable, Sequence
     from typing import TypeAlias
 
     from scrapy_simhash.evidence import Evidence
@@ -77,11 +76,12 @@ class Store(Rows):
         self._has_warned = False
         self._folder = None if database.path is None else database.path / FOLDER
         self._tables = self._opened_tables()
+        self._fill()
 
     def entry(self, key: str) -> Entry | None:
         """Return the stored entry of a key, or None."""
         found = self._stored(self._tables.with_key(records.encode_key(key)))
-        return next((entry for _, entry in found if entry.key == key), None)
+        return next((entry for entry in found if entry is not None and entry.key == key), None)
 
     def within(
         self,
@@ -90,8 +90,8 @@ class Store(Rows):
         certainty: bytes = b"",
         *,
         mark: int | None = None,
-    ) -> Within:
-        """Return the entries that the tables find within the distance.
+    ) -> list[Found]:
+        """Return the entries that the tables find within the distance, the stored ones first.
 
         :param certainty: see `Evidence`.
         :param mark: of the page (`scrapy_simhash.index.marks`). With it, most entries that cannot
@@ -103,15 +103,19 @@ class Store(Rows):
             if ordinals is None:
                 marks = None if mark is None else [mark]
                 [ordinals] = self._tables.near([query[:2]], max_distance, marks)
-            if not ordinals:
-                return Within([], [])
-            found, gone = self._read(fingerprint, max_distance, ordinals)
-            for ordinal in gone:
-                self._tables.forget(ordinal)
-            if mark is None or not gone or len(ordinals) < OTHERS:
+            stored, pending, has_gone = list[Found](), list[Found](), False
+            for ordinal, entry in zip(ordinals, self._stored(ordinals), strict=True):
+                pages = self._pending.of(ordinal)
+                pending += [(page.entry, True) for page in pages]
+                if entry is not None:
+                    stored.append((entry, False))
+                elif not pages:
+                    has_gone = True
+                    self._tables.forget(ordinal)
+            if mark is None or not has_gone or len(ordinals) < OTHERS:
                 break
             ordinals = None  # rows of pages that are gone may have taken places of others
-        return found
+        return stored + pending
 
     def prefetch(self, pages: Iterable[tuple[int, Evidence]], rules: CrawlRules) -> None:
         """Search for several (fingerprint, evidence) at once, which is faster than one by one.
@@ -128,12 +132,12 @@ class Store(Rows):
         near-duplicate or similar page to the log.
         """
         stored, last = self._last_seen(page.key)
-        own, near, evidence = rules.last(page, last), NOTHING_NEAR, page.evidence
+        own, found, evidence = rules.last(page, last), list[Found](), page.evidence
         if not rules.is_settled(own):
             mark = rules.mark(evidence)
-            near = self.within(page.fingerprint, rules.max_distance, evidence.certainty, mark=mark)
+            found = self.within(page.fingerprint, rules.max_distance, evidence.certainty, mark=mark)
         sequence = self.next_sequence
-        result, observation, entry = rules.judge(page, stored, own, near, sequence)
+        result, observation, entry = rules.judge(page, stored, own, found, sequence)
         self.next_sequence = sequence + 1
         if observation.line is not None:
             self.write_lines([observation.line])
@@ -173,8 +177,8 @@ class Store(Rows):
             if not page.is_settled:
                 page.is_settled = True
                 self._pending.remove(page)
-                kept = -1 if page.stored is None else page.stored.ordinal
-                self._forget(page.entry.ordinal, kept)
+                if page.stored is None or page.stored.ordinal != page.entry.ordinal:
+                    self._forget(page.entry.ordinal)
 
     def confirm(self, pages: Iterable[Pending], rules: CrawlRules) -> None:
         """Store pending pages in turn, and remove the entries that they replace."""
@@ -194,10 +198,8 @@ class Store(Rows):
             self.release([page])
             if page.supersedes is not None:
                 self.write_lines(
-                    rules.log_line(
-                        other, self.next_sequence, entry.key, rules.compared(entry, other)
-                    )
-                    for other in replaced
+                    rules.log_line(pair.entry, self.next_sequence, entry.key, pair)
+                    for pair in rules.neighbours(entry, [(other, False) for other in replaced])
                 )
 
     def write(
@@ -214,18 +216,13 @@ class Store(Rows):
         :param outdated: stored entries with other keys, which are removed.
         :param held: the entry of the pending page that is stored, or None.
         """
-        removed = [*outdated]
-        for other in (replaced, held):
-            if other is not None and _have_one_row(other, put):
-                if put.ordinal != other.ordinal:
-                    put = put._replace(ordinal=other.ordinal)
-                break
-        else:
-            put = put._replace(ordinal=self._add(put))
+        rows = [one for one in (replaced, held) if one is not None and _have_one_row(one, put)]
+        put = put._replace(ordinal=rows[0].ordinal if rows else self._add(put))
         self.next_sequence = max(self.next_sequence, put.number + 1, put.last_sequence + 1)
-        is_new = replaced is None or replaced.ordinal != put.ordinal
-        if is_new and replaced is not None:
-            removed.insert(0, replaced)
+        removed, is_new = [*outdated], replaced is None
+        if replaced is not None and replaced.ordinal != put.ordinal:
+            removed.append(replaced)
+            is_new = True
         row = (records.entry_row_key(put.ordinal), records.encode_entry(put, self._width_bytes))
         self._delete(removed, [row], added_entries=int(is_new))
         return put
@@ -270,7 +267,7 @@ class Store(Rows):
             )
         finally:
             self._tables.close()
-            self._database.close()
+            self.database.close()
 
     def _last_seen(self, key: str) -> tuple[Entry | None, Entry | None]:
         """Return (the stored entry of a key or None; its last seen entry, stored or pending, or
@@ -293,27 +290,13 @@ class Store(Rows):
         self._pending.add(pending)
         return pending
 
-    def _read(
-        self, fingerprint: int, max_distance: int, ordinals: Sequence[int]
-    ) -> tuple[Within, set[int]]:
-        """Return (the entries with these ordinals within the distance, the ordinals without an
-        entry or a pending page).
-        """
-        stored = list(self._stored(ordinals))
-        pending = [
-            (ordinal, page.entry) for ordinal in ordinals for page in self._pending.of(ordinal)
+    def _stored(self, ordinals: Sequence[int]) -> list[Entry | None]:
+        """Return the stored entries with these ordinals; None for each that has none."""
+        rows = [records.entry_row_key(ordinal) for ordinal in ordinals]
+        return [
+            None if value is None else self._decoded(row, value, self._entry)
+            for row, value in zip(rows, self.database.get_all(rows), strict=True)
         ]
-        near = (_near(fingerprint, max_distance, found) for found in (stored, pending))
-        return Within(*near), {*ordinals}.difference(ordinal for ordinal, _ in (*stored, *pending))
-
-    def _stored(self, ordinals: Sequence[int]) -> Iterator[tuple[int, Entry]]:
-        """Yield (ordinal, entry) of the stored entries with these ordinals."""
-        if not ordinals:
-            return
-        values = self._database.get_all([records.entry_row_key(ordinal) for ordinal in ordinals])
-        for ordinal, value in zip(ordinals, values, strict=True):
-            if value is not None:
-                yield ordinal, self._entry(ordinal, value)
 
     def _add(self, entry: Entry) -> int:
         """Add a row to the tables, and return its ordinal."""
@@ -333,11 +316,11 @@ class Store(Rows):
             self._step()
         return ordinal
 
-    def _forget(self, ordinal: int, kept: int) -> None:
-        """Forget a row of the tables, unless a stored entry (`kept`) or a pending page has it: a
-        search that finds it would search again.
+    def _forget(self, ordinal: int) -> None:
+        """Forget a row of the tables without a stored entry, unless a pending page has it: a search
+        that finds it would search again.
         """
-        if ordinal != kept and not self._pending.of(ordinal):
+        if not self._pending.of(ordinal):
             self._tables.forget(ordinal)
 
     def _delete(
@@ -347,7 +330,7 @@ class Store(Rows):
         keys = [records.entry_row_key(entry.ordinal) for entry in removed]
         self.write_rows(puts, keys, added_entries=added_entries - len(removed))
         for entry in removed:
-            self._forget(entry.ordinal, -1)
+            self._forget(entry.ordinal)
 
     def _step(self, *, is_filling: bool = False) -> None:
         """Write a part of the tables to files, if rows wait for it.
@@ -369,35 +352,28 @@ class Store(Rows):
             self._has_warned = True
 
     def _opened_tables(self) -> Tables:
-        """Return the tables, with all entries. Files that don't fit are made again."""
-        made_for, folder = f"{self._state.identity:016x}", self._folder
-        most = 2 * len(self) + _MAX_USELESS_ROWS
+        """Return the tables, as their files have them. Files that don't fit are deleted."""
         try:
-            self._tables = Tables(
+            return Tables(
                 self.manifest.plan,
-                folder,
-                made_for=made_for,
-                max_rows=most,
-                before_visible=self._database.sync,
+                self._folder,
+                made_for=f"{self.state.identity:016x}",
+                max_rows=2 * len(self) + _MAX_USELESS_ROWS,
+                before_visible=self.database.sync,
             )
         except OSError as error:
             raise StorageError(
                 self.location,
                 f"its tables cannot be read or written ({error}): check the disk and the "
-                f"permissions of {folder}, or delete this folder; it is made again",
+                f"permissions of {self._folder}, or delete this folder; it is made again",
             ) from error
-        why = self._tables.unfit
-        if not why and folder is not None and not self._tables.stop and len(self) > FEW_ROWS:
-            why = "they are missing"
-        self._fill(why)
-        return self._tables
 
-    def _fill(self, why: str) -> None:
-        """Add the entries to the tables that these don't have.
-
-        :param why: a reason to log; empty if only the newest entries can be missing.
-        """
+    def _fill(self) -> None:
+        """Add the entries to the tables that these don't have."""
         tables, added = self._tables, 0
+        why = tables.unfit
+        if self._folder is not None and not (why or tables.stop) and len(self) > FEW_ROWS:
+            why = "they are missing"
         if why:
             logger.info(
                 "simhash: index %s: its tables are made again from its entries: %s",
@@ -425,14 +401,6 @@ class Store(Rows):
                 self.location,
                 added,
             )
-
-
-def _near(
-    fingerprint: int, max_distance: int, entries: Iterable[tuple[int, Entry]]
-) -> list[tuple[int, Entry]]:
-    """Return (distance, entry) of the entries within the distance."""
-    distances = ((hamming_distance(fingerprint, each.fingerprint), each) for _, each in entries)
-    return [(distance, entry) for distance, entry in distances if distance <= max_distance]
 
 
 def _have_one_row(one: Entry, other: Entry) -> bool:

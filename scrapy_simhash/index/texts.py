@@ -51,15 +51,11 @@ class Texts:
 
     def compressed(self, key: str) -> bytes | None:
         """Return a stored text as zlib-compressed JSON with title and text; None without one."""
-        return self._rows.get(text_row_key(key))
+        return self._rows.database.get(text_row_key(key))
 
     def keys(self) -> Iterator[str]:
         """Yield the keys of the pages with a stored text."""
-        try:
-            for row, _ in self._rows.rows(*TEXTS):
-                yield decode_key(row[1:])
-        except ValueError as error:
-            raise corrupt(self._rows.location, f"a key of its texts: {error}") from error
+        return self._rows.decoded(*TEXTS, lambda key, _: decode_key(key))
 
     def keep(self, key: str, text: KeptText) -> bool:
         """Store a text, in place of an earlier one. Return False if it would exceed `max_bytes`."""
@@ -70,23 +66,24 @@ class Texts:
 
     def put(self, key: str, value: bytes, max_bytes: int = 1 << 62) -> bool:
         """Store a compressed text; see `keep`."""
-        row = text_row_key(key)
-        with self._rows.lock:
-            before = self._rows.get(row)
-            added = len(row) + len(value) - self._size(row, before)
+        rows, row = self._rows, text_row_key(key)
+        with rows.lock:
+            before = rows.database.get(row)
+            added = len(row) + len(value) - _size(row, before)
             if before != value:
-                if self._rows.text_bytes + added > max_bytes:
+                if rows.state.text_bytes + added > max_bytes:
                     return False
-                self._rows.write_rows([(row, value)], added_text_bytes=added)
+                rows.write_rows([(row, value)], added_text_bytes=added)
             return True
 
     def forget(self, keys: Iterable[str]) -> None:
         """Delete the texts of pages, where they are stored, in one write."""
         with self._rows.lock:
-            sizes = {row: self._size(row, self._rows.get(row)) for row in map(text_row_key, keys)}
-            stored = [row for row, size in sizes.items() if size]
-            if stored:
-                self._rows.write_rows([], stored, added_text_bytes=-sum(sizes.values()))
+            found = [*map(text_row_key, keys)]
+            values = self._rows.database.get_all(found)
+            size = sum(map(_size, found, values))
+            if size:
+                self._rows.write_rows([], found, added_text_bytes=-size)
 
     def copy(self, texts: Texts) -> None:
         """Store the texts of another index, in place of those of the same pages."""
@@ -95,9 +92,6 @@ class Texts:
             if value is not None:
                 self.put(key, value)
 
-    def _size(self, row: bytes, value: bytes | None) -> int:
-        return 0 if value is None else len(row) + len(value)
-
 
 def decode_text(value: bytes) -> KeptText:
     """Return the text of a row. :raises ValueError: the value is damaged."""
@@ -105,3 +99,7 @@ def decode_text(value: bytes) -> KeptText:
         return KeptText(**json.loads(zlib.decompress(value).decode("utf-8", "surrogatepass")))
     except (zlib.error, TypeError) as error:
         raise ValueError(str(error)) from error
+
+
+def _size(row: bytes, value: bytes | None) -> int:
+    return 0 if value is None else len(row) + len(value)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from scrapy_simhash.documents.files import real_path
 from scrapy_simhash.errors import IndexMismatch, StorageError
-from scrapy_simhash.index.base import PageToObserve, Within
+from scrapy_simhash.index.base import PageToObserve
 from scrapy_simhash.index.history import PREFIX
 from scrapy_simhash.index.records import MAX_SEQUENCE
 from scrapy_simhash.index.redis import RedisAddress
@@ -122,13 +122,13 @@ def _add(
     stored = store.entry(entry.key)
     # Not near other merged entries, because the other index has compared these already.
     near = [
-        (distance, other)
-        for distance, other in store.within(entry.fingerprint, rules.max_distance).stored
-        if other.last_sequence < rules.crawl_start
+        found
+        for found in store.within(entry.fingerprint, rules.max_distance)
+        if found[0].last_sequence < rules.crawl_start
     ]
     observed = PageToObserve(entry.key, entry.fingerprint, entry.evidence, in_scope)
     own = rules.last(entry, stored)
-    verdict, *_ = rules.judge(observed, stored, own, Within(near, []), entry.number)
+    verdict, *_ = rules.judge(observed, stored, own, near, entry.number)
     if stored is not None:
         if verdict.kind == "unchanged":
             entry = entry._replace(number=stored.number)

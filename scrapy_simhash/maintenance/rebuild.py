@@ -127,7 +127,7 @@ def reindex(
     }
     report = ReindexResult()
     with rewriting(directory, **changes) as (source, store):
-        if not store.text_bytes:
+        if not store.state.text_bytes:
             raise StorageError(
                 str(directory),
                 "it has no texts (SIMHASH_KEEP_TEXT): crawl the pages again for another scheme",

@@ -103,11 +103,12 @@ class DatabaseSource(Rows):
     :raises IndexCorrupt: the state row is missing or damaged.
     """
 
+    database: Database
     keep = False
     """`rewriting` keeps the old database under another name."""
 
     def __init__(self, database: Database, manifest: Manifest, *, damaged: bool = False) -> None:
-        self.manifest, self.database = manifest, database
+        self.manifest = manifest
         self.texts = Texts(self)
         try:
             super().__init__(database, manifest.plan.bits // 8)
@@ -127,8 +128,7 @@ class DatabaseSource(Rows):
         ages = np.fromiter(((entry.number, entry.ordinal) for entry in self.entries()), "u8, u8")
         for ordinal in ages["f1"][ages["f0"].argsort(kind="stable")]:
             row = records.entry_row_key(int(ordinal))
-            value = self._database.get(row) or b""
-            yield self._entry(int(ordinal), value)
+            yield self._decoded(row, self.database.get(row) or b"", self._entry)
 
 
 Source: TypeAlias = "DatabaseSource | RedisStore"

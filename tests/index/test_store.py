@@ -68,9 +68,7 @@ def put(store, number, key, fingerprint, *, replaced=None, outdated=()):
 def contents(store):
     """Entries of a store by key, found in each way."""
     # Each fingerprint has its last four bits, one of the tables' prefixes, in common with one.
-    found = {
-        one.key: one for four in range(16) for _, one in store.within(0x1111 * four, BITS).stored
-    }
+    found = {one.key: one for four in range(16) for one, _ in store.within(0x1111 * four, BITS)}
     assert all(store.entry(key) == one for key, one in found.items())
     assert len(store) == len(found)
     return {key: one.fingerprint for key, one in found.items()}

@@ -31,7 +31,7 @@ from typing import TYPE_CHECKING, Any
 from scrapy_simhash.errors import StorageError
 from scrapy_simhash.evidence import Evidence
 from scrapy_simhash.fingerprint import hamming_distance
-from scrapy_simhash.index.base import Entry, Observation, PageToObserve, Within
+from scrapy_simhash.index.base import Entry, Found, Observation, PageToObserve
 from scrapy_simhash.index.marks import mark_of
 from scrapy_simhash.index.pending import Pending
 from scrapy_simhash.index.records import SEQUENCE_BYTES, encode_entry
@@ -190,15 +190,15 @@ class RedisStore(RedisRows):
                 held.outdated = observed.outdated
                 return held
 
-    def within(self, fingerprint: int, max_distance: int, certainty: bytes = b"") -> Within:
+    def within(self, fingerprint: int, max_distance: int, certainty: bytes = b"") -> list[Found]:
         """See `Store.within`."""
         query = Asked(PageToObserve("", fingerprint, Evidence(certainty=certainty)), b"")
-        near = None
-        while near is None:
+        found = None
+        while found is None:
             self._ask([], None, query.others)
             self._search([query], max_distance)
-            near = self._near(query, max_distance)
-        return near
+            found = self._found(query, max_distance)
+        return found
 
     def release(self, pages: Iterable[Pending]) -> None:
         """See `Store.release`. If this fails, their leases end, and they can be released again."""
@@ -276,16 +276,15 @@ class RedisStore(RedisRows):
             with it. They are compared as if they were admitted, which nearly all of them are.
         """
         k, key = rules.max_distance, one.page.key
-        near = self._near(one, k)
-        if near is None:
+        found = self._found(one, k)
+        if found is None:
             return
         mates = [mate.held.entry for mate in earlier if mate.held and mate.is_near(one, k)]
-        for mate in mates:
-            _add(near.pending, mate, one.page.fingerprint, k)
+        found += [(mate, True) for mate in mates]
         stored = self._own(one.own.stored, key)
         last = self._own(one.own.pending[-1][1], key) if one.own.pending else stored
         own = rules.last(one.page, last)
-        result, observation, entry = rules.judge(one.page, stored, own, near, one.sequence)
+        result, observation, entry = rules.judge(one.page, stored, own, found, one.sequence)
         if entry is not None:
             one.hold(observation, entry, result.outdated)
             # An equal row leads other pages to the new entry, too, and they decide alike.
@@ -312,29 +311,22 @@ class RedisStore(RedisRows):
             one.candidates, one.searched = rows, self._replica.end
             one.searches += 1
 
-    def _near(self, one: Asked, max_distance: int) -> Within | None:
-        """Return the entries within k of a page; None if more candidates must be read first."""
+    def _found(self, one: Asked, max_distance: int) -> list[Found] | None:
+        """Return the entries of the candidates of a page; None if more must be read first."""
         others = one.others
         if others - self._known.keys():
             return None
-        near, fingerprint = Within([], []), one.page.fingerprint
-        for digest in others:
-            stored, pending = self._known[digest]
-            if stored:
-                _add(near.stored, self._decoded(stored), fingerprint, max_distance)
-            for _, value in pending:
-                _add(near.pending, self._decoded(value), fingerprint, max_distance)
+        states = [self._known[digest] for digest in others]
+        found = [(self._decoded(state.stored), False) for state in states if state.stored]
+        found += [(self._decoded(value), True) for state in states for _, value in state.pending]
         if one.mark is not None and len(one.candidates) >= OTHERS and one.searches <= _MAX_SEARCHES:
             # The journal keeps the rows of pages that are gone, which may have taken places.
-            pages = {
-                (digest_of(entry.key), entry.fingerprint)
-                for _, entry in (*near.stored, *near.pending)
-            }
+            pages = {(digest_of(entry.key), entry.fingerprint) for entry, _ in found}
             if self._replica.forget_others(one.candidates, pages, one.digest):
                 one.searched = None
                 self._search([one], max_distance)
-                return self._near(one, max_distance)
-        return near
+                return self._found(one, max_distance)
+        return found
 
     def _ask(
         self,
@@ -510,7 +502,7 @@ class RedisStore(RedisRows):
         for other in page.replaced(entry, rules, self.entry):
             if self.remove([other]) and page.supersedes is not None:
                 sequence = int(self.server.call("INCR", self.layout.sequence))
-                pair = rules.compared(entry, other)
+                [pair] = rules.neighbours(entry, [(other, False)])
                 self.write_lines([rules.log_line(other, sequence, entry.key, pair)])
 
 
@@ -523,13 +515,6 @@ def _waits_for(one: Asked, earlier: Asked, max_distance: int) -> bool:
     # A page with a number is compared with others that ask for admission together with it.
     is_compared = earlier.held is not None and one.sequence and earlier.sequence
     return not is_compared and one.is_near(earlier, max_distance)
-
-
-def _add(near: list[tuple[int, Entry]], entry: Entry, fingerprint: int, max_distance: int) -> None:
-    """Add an entry with its distance, if it is within the distance."""
-    distance = hamming_distance(entry.fingerprint, fingerprint)
-    if distance <= max_distance:
-        near.append((distance, entry))
 
 
 def _row_parts(entry: Entry) -> tuple[int, int]:
