@@ -20,8 +20,6 @@ if TYPE_CHECKING:
 
     from scrapy_simhash.index.redis.layout import Layout
 
-_MIN_ROWS = 8192
-
 
 class End(NamedTuple):
     """The end of a replica: the number of its rows, and the last of them, or b""."""
@@ -67,7 +65,7 @@ class Replica:
         For the parameters see `Tables.near`.
         """
         found = self._tables.near(queries, max_distance, marks)
-        return [{row: self._digests[row].tobytes() for row in rows} for rows in found]
+        return [{row: self._digest(row) for row in rows} for rows in found]
 
     def forget_others(
         self, found: Mapping[int, bytes], pages: Collection[tuple[bytes, int]], own: bytes
@@ -88,24 +86,24 @@ class Replica:
             self._tables.forget(row)
         return bool(gone)
 
+    def _digest(self, row: int) -> bytes:
+        return bytes(self._digests[row * DIGEST_BYTES : (row + 1) * DIGEST_BYTES])
+
     def _clear(self) -> None:
         self.end = End(0, b"")
-        self._digests = np.empty(_MIN_ROWS, np.uint64)
+        self._digests = bytearray()
         self._tables = Tables(self._layout.plan)
 
     def _append(self, rows: Sequence[bytes]) -> None:
-        count, stop = self.end.rows, self.end.rows + len(rows)
         size, width = self._layout.journal_row_bytes, self._layout.width_bytes
         if any(len(row) != size for row in rows):
             raise corrupt(self._location, "its journal has a damaged row", REDIS_REMEDY)
-        if stop > len(self._digests):  # rows that are not written take no memory
-            old, self._digests = self._digests, np.empty(stop + count // 2, np.uint64)
-            self._digests[:count] = old[:count]
         table = np.frombuffer(b"".join(rows), np.uint8).reshape(-1, size)
-        self._digests[count:stop] = table[:, :DIGEST_BYTES].copy().view(np.uint64).ravel()
+        digests = table[:, :DIGEST_BYTES].copy()
+        self._digests += digests.tobytes()
         marks = table[:, MARK_AT:FINGERPRINT_AT].copy().view("<u8").ravel()
         padded = np.zeros((len(rows), 8 * self._words), np.uint8)
         padded[:, :width] = table[:, FINGERPRINT_AT : FINGERPRINT_AT + width][:, ::-1]
         # The server finds the entries of keys. These hashes only spread rows in the table of keys.
-        hashes = self._digests[count:stop] >> np.uint64(32)
-        self._tables.extend(count, padded.view("<u8"), hashes, marks)
+        hashes = digests.view(np.uint64).ravel() >> np.uint64(32)
+        self._tables.extend(self.end.rows, padded.view("<u8"), hashes, marks)

@@ -268,7 +268,7 @@ class RedisRows:
 
     def _rows_after(self, start: int, last: bytes) -> tuple[int, list[bytes]]:
         """Return (number of the first row, rows of the journal); for both see `scripts.OBSERVE`."""
-        answer = self._run(scripts.OBSERVE, start, last, -1, 0, 0, 0, 0)
+        answer = self._run(scripts.OBSERVE, start, last, -1, 0, 0, 0)
         at, rows = answer[0]
         return at, rows
 

@@ -26,7 +26,8 @@ ROWS_AT_ONCE = 10_000
 # `OBSERVE` compares at most this many pairs of a page and a row, at about 1 µs each.
 _MAX_COMPARED = 10_000
 _LIBRARY = f"""
-local ROWS_AT_ONCE, MAX_COMPARED, NUMBER = {ROWS_AT_ONCE}, {_MAX_COMPARED}, '>I{SEQUENCE_BYTES}'
+local ROWS_AT_ONCE, MAX_COMPARED = {ROWS_AT_ONCE}, {_MAX_COMPARED}
+local NUMBER, NUMBER_BYTES = '>I{SEQUENCE_BYTES}', {SEQUENCE_BYTES}
 local ATTEMPT_AT, MARK_AT, FINGERPRINT_AT = {DIGEST_BYTES + 1}, {MARK_AT + 1}, {FINGERPRINT_AT + 1}
 local SEQUENCE, JOURNAL, ENTRIES, PENDING, NOTES = unpack(KEYS)
 local sub = string.sub
@@ -34,6 +35,12 @@ local sub = string.sub
 local function now_ms()
   local time = redis.call('TIME')
   return time[1] * 1000 + math.floor(time[2] / 1000)
+end
+
+-- Lets the next sequence number be this or a higher one.
+local function number_from(next_sequence)
+  local missing = next_sequence - 1 - (redis.call('GET', SEQUENCE) or 0)
+  if missing > 0 then redis.call('INCRBY', SEQUENCE, missing) end
 end
 
 -- Stores the pending pages of a digest: a list of {{attempt, deadline, entry}}.
@@ -86,32 +93,24 @@ class Script:
 
 
 # Reads new rows of the journal, admits pages, and reads states. ARGV: rows, last, k, lease in
-# milliseconds, first sequence number of the crawl, count of pages, number of `fresh` ones; for each
-# page: digest, row, entry or '' if it does not ask for admission, expected, '1' if the journal has
-# an equal row; then digests to read.
+# milliseconds, first sequence number of the crawl, count of pages; for each page: digest, row,
+# sequence number or 0, entry or '' if it does not ask for admission, expected, '1' if the journal
+# has an equal row; then digests to read.
 #
-# The first pages are `fresh`: they get new sequence numbers, and their entries lack these. A server
-# that has lost everything goes on with the numbers of the crawl. A page is admitted if the journal
+# A page without a sequence number gets one, and so does its entry. A server that has lost
+# everything goes on with the numbers of the crawl. A page is admitted if the journal
 # ends as the replica does, or goes on with few rows that are not within k (-1: no row is); and if
 # some states are as `expected` (digest:8, 40 hexadecimal digits of the SHA-1 of the stored entry
 # and the last attempt, for each). Pages that ask together were compared with each other before.
-# Returns {{start, rows}, first, answers, read}. `rows`: the rows of the journal from `start` on,
-# which is 0 if the journal does not begin as the replica does. `first`: sequence number of the
-# first fresh page. `answers`: for each page its sequence number if it is admitted (0 if it was not
-# fresh), otherwise its state. `read`: states, see `state_of`.
+# Returns {{start, rows}, answers, read}. `rows`: the rows of the journal from `start` on, which is
+# 0 if the journal does not begin as the replica does. `answers`: for each page its sequence number
+# and, if it is not admitted, its state. `read`: states, see `state_of`.
 OBSERVE = Script("""
-local start, k = tonumber(ARGV[1]), tonumber(ARGV[3])
-local count, fresh = tonumber(ARGV[6]), tonumber(ARGV[7])
+local start, k, count = tonumber(ARGV[1]), tonumber(ARGV[3]), tonumber(ARGV[6])
 if start > 0 and redis.call('LINDEX', JOURNAL, start - 1) ~= ARGV[2] then start = 0 end
 local rows = redis.call('LRANGE', JOURNAL, start, start + ROWS_AT_ONCE - 1)
 local has_all, new_rows = start == tonumber(ARGV[1]) and #rows < ROWS_AT_ONCE, #rows
-local first = 0
-if fresh > 0 then
-  -- Fails first if the memory is full, and then no page is pending.
-  first = redis.call('INCRBY', SEQUENCE, fresh) - fresh + 1
-  local missing = tonumber(ARGV[5]) - first
-  if missing > 0 then first = redis.call('INCRBY', SEQUENCE, missing) - fresh + 1 end
-end
+number_from(ARGV[5])
 local bxor, band, rshift = bit.bxor, bit.band, bit.rshift
 
 -- Returns the fingerprint in a row as words of 32 bits; nil for a row of another length.
@@ -159,30 +158,37 @@ end
 
 local answers, compared, deadline = {}, 0, now_ms() + tonumber(ARGV[4])
 for page = 1, count do
-  local digest, row, entry, expected, has_row = unpack(ARGV, 5 * page + 3, 5 * page + 7)
-  local pages, attempt = pages_of(digest), sub(row, ATTEMPT_AT, MARK_AT - 1)
-  local admitted = nil
+  local digest, row, number, entry, expected, has_row = unpack(ARGV, 6 * page + 1, 6 * page + 6)
+  local pages, attempt, admitted = pages_of(digest), sub(row, ATTEMPT_AT, MARK_AT - 1), nil
   for _, one in ipairs(pages) do
     if one[1] == attempt then admitted = one[3] end  -- by an earlier run of this script
+  end
+  if number == '0' then
+    if admitted then number = struct.unpack(NUMBER, admitted)
+    else
+      -- Fails first if the memory is full, and then no page is pending.
+      number = redis.call('INCR', SEQUENCE)
+      entry = entry ~= '' and struct.pack(NUMBER, number) .. sub(entry, NUMBER_BYTES + 1) or ''
+    end
   end
   if not admitted and entry ~= '' and has_all then
     compared = compared + (k < 0 and 0 or new_rows)
     if compared <= MAX_COMPARED and are_as(expected) and (k < 0 or not has_near(row)) then
-      admitted = page > fresh and entry or struct.pack(NUMBER, first + page - 1) .. entry
+      admitted = entry
       if has_row ~= '1' then
         redis.call('RPUSH', JOURNAL, row)
         rows[#rows + 1] = row
       end
-      pages[#pages + 1] = {attempt, deadline, admitted}
+      pages[#pages + 1] = {attempt, deadline, entry}
       keep(digest, pages)
     end
   end
-  if admitted then answers[page] = page > fresh and 0 or struct.unpack(NUMBER, admitted)
-  else answers[page] = state_of(digest) end
+  answers[page] = admitted and {} or state_of(digest)
+  table.insert(answers[page], 1, tonumber(number))
 end
 local read = {}
-for at = 8 + 5 * count, #ARGV do read[#read + 1] = state_of(ARGV[at]) end
-return {{start, rows}, first, answers, read}
+for at = 7 + 6 * count, #ARGV do read[#read + 1] = state_of(ARGV[at]) end
+return {{start, rows}, answers, read}
 """)
 # Returns the states of digests. ARGV: digests.
 LOOK = Script("""
@@ -239,8 +245,7 @@ WRITE = Script("""
 redis.call('RPUSH', JOURNAL, ARGV[3])
 redis.call('HSET', ENTRIES, ARGV[2], ARGV[4])
 for at = 5, #ARGV do redis.call('HDEL', ENTRIES, ARGV[at]) end
-local missing = tonumber(ARGV[1]) - tonumber(redis.call('GET', SEQUENCE) or 0)
-if missing > 0 then redis.call('INCRBY', SEQUENCE, missing) end
+number_from(ARGV[1] + 1)
 """)
 # Replaces rows of the journal. ARGV: the new row; number and old row of each.
 BLANK = Script("""

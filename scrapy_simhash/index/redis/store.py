@@ -34,7 +34,7 @@ from scrapy_simhash.fingerprint import hamming_distance
 from scrapy_simhash.index.base import Entry, Found, Observation, PageToObserve
 from scrapy_simhash.index.marks import mark_of
 from scrapy_simhash.index.pending import Pending
-from scrapy_simhash.index.records import SEQUENCE_BYTES, encode_entry
+from scrapy_simhash.index.records import encode_entry
 from scrapy_simhash.index.redis import scripts
 from scrapy_simhash.index.redis.layout import NOTHING, State, digest_of, new_attempt
 from scrapy_simhash.index.redis.replica import End, Replica
@@ -58,35 +58,21 @@ _PAGES_AT_ONCE = 32
 _STORED, _LEASE_ENDED = 1, 2
 # How often a search is repeated that finds pages that are gone.
 _MAX_SEARCHES = 64
-# How often `confirm` tries to store a page whose lease keeps ending.
-_MAX_ATTEMPTS = 4
-
-
-@dataclass(eq=False, slots=True, kw_only=True)
-class HeldPage(Pending):
-    """A pending page of this process.
-
-    :param digest: of its key.
-    :param attempt: its name on the server, see `scrapy_simhash.index.redis.layout`.
-    :param value: value of the stored entry with its page key when it was observed, or b"".
-    """
-
-    digest: bytes
-    attempt: bytes
-    value: bytes
+# How often `confirm` observes pages again whose leases have ended.
+_MAX_LEASES = 3
 
 
 @dataclass(eq=False, slots=True)
 class Asked:
-    """A page while it is observed, or a query.
+    """A page while it is observed and pending, or a query.
 
     :param digest: of its key; b"" for a query.
     :param mark: see `Store.within`; None for a query, which finds all pages within k.
-    :param attempt: see `scrapy_simhash.index.redis.layout`.
+    :param attempt: its name on the server, see `scrapy_simhash.index.redis.layout`.
     :param candidates: digests of the pages that the replica finds, by the number of their row.
     :param searched: the end of the replica at the last search, the last of `searches`.
     :param sequence: number of the observation; 0 if it has none yet.
-    :param own: the server's state of its digest.
+    :param own: the server's state of its digest, as far as it is known.
     :param held: what it becomes if it is admitted; None if it does not ask for admission.
     :param has_row: the journal has an equal row of its stored entry.
     :param observation: the result. If the page is pending, its `attempt` is among the held pages.
@@ -118,13 +104,16 @@ class Asked:
         self, observation: Observation, entry: Entry, outdated: Sequence[Entry] = ()
     ) -> HeldPage:
         """Ask for admission: as an observation with an entry."""
-        self.held = HeldPage(
-            *(observation, entry, None, outdated, self.page.in_scope),
-            digest=self.digest,
-            attempt=self.attempt,
-            value=self.own.stored,
-        )
+        in_scope = self.page.in_scope
+        self.held = HeldPage(observation, entry, None, outdated, in_scope, asked=self)
         return self.held
+
+
+@dataclass(eq=False, slots=True, kw_only=True)
+class HeldPage(Pending):
+    """A pending page of this process."""
+
+    asked: Asked
 
 
 class RedisStore(RedisRows):
@@ -181,7 +170,6 @@ class RedisStore(RedisRows):
         page = PageToObserve(observed.key, observed.fingerprint, observed.evidence)
         one = Asked(page, digest_of(observed.key), sequence=observed.sequence)
         entry = rules.new_entry(observed, observed.sequence)
-        self._ask([one], rules)
         while True:  # until its own state has not changed
             held = one.hold(observed, entry)
             held.supersedes = supersedes
@@ -205,8 +193,8 @@ class RedisStore(RedisRows):
         held = [page for page in pages if isinstance(page, HeldPage) and not page.is_settled]
         values: list[bytes] = []
         for page in held:
-            self._held.pop(page.attempt, None)
-            values += (page.digest, page.attempt, b"", b"")
+            self._held.pop(page.asked.attempt, None)
+            values += (page.asked.digest, page.asked.attempt, b"", b"")
         if values:
             self._run(scripts.SETTLE, *values)
         for page in held:
@@ -223,10 +211,10 @@ class RedisStore(RedisRows):
         for page in dict.fromkeys(pages):
             assert isinstance(page, HeldPage)
             # Of two pages with the same key, the first must be stored before the second.
-            if len(batch) == _PAGES_AT_ONCE or page.digest in batch:
+            if len(batch) == _PAGES_AT_ONCE or page.asked.digest in batch:
                 self._store_together([*batch.values()], rules)
                 batch = {}
-            batch[page.digest] = page
+            batch[page.asked.digest] = page
         self._store_together([*batch.values()], rules)
 
     def sync(self) -> None:
@@ -257,12 +245,8 @@ class RedisStore(RedisRows):
                 one.held = None
                 if any(_waits_for(one, earlier, rules.max_distance) for earlier in todo[:at]):
                     continue
-                if one.sequence:
+                if one.sequence or not one.candidates:  # else it gets a number first
                     self._decide(one, todo[:at], rules)
-                elif not one.candidates:  # it asks as a new page, and has no number yet
-                    key, fingerprint, evidence, _ = one.page
-                    new = Observation("new", key, fingerprint, None, None, 0, evidence=evidence)
-                    one.hold(new, rules.new_entry(one.page, 0))
             todo = [one for one in todo if one.observation is None]
             if todo:
                 self._ask(todo, rules)
@@ -346,26 +330,22 @@ class RedisStore(RedisRows):
         :param digests: read the states of these, too.
         :param is_compared: the server compares the pages with rows that the replica lacks.
         """
-        fresh = [one for one in asked if not one.sequence]
-        asked = fresh + [one for one in asked if one.sequence]
         wanted = {*digests}.union(*(one.others for one in asked if one.held is None))
-        end, k, start = self._replica.end, -1, 0
+        k, crawl_start, width = -1, 0, self.layout.width_bytes
         if rules is not None:
-            k, start = rules.max_distance if is_compared else -1, rules.crawl_start
-        arguments: list[Any] = [end.rows, end.last, k, self._lease_ms, start]
-        arguments += (len(asked), len(fresh))
+            k, crawl_start = rules.max_distance if is_compared else -1, rules.crawl_start
+        arguments: list[Any] = [*self._replica.end, k, self._lease_ms, crawl_start, len(asked)]
         for one in asked:
             row = packed = expected = b""
             if one.held is not None:
                 row = self.layout.row(one.digest, one.attempt, one.held.entry)
-                packed = encode_entry(one.held.entry, self.layout.width_bytes)
-                packed = packed if one.sequence else packed[SEQUENCE_BYTES:]
+                packed = encode_entry(one.held.entry, width)
                 expected = one.own.check(one.digest)
                 # It relies on these stored pages not to be seen by this crawl.
                 for digest in map(digest_of, (other.key for other in one.held.outdated)):
                     expected += self._known[digest].check(digest)
-            arguments += (one.digest, row, packed, expected, int(one.has_row))
-        (start, rows), first, answers, read = self._run(scripts.OBSERVE, *arguments, *wanted)
+            arguments += (one.digest, row, one.sequence, packed, expected, int(one.has_row))
+        (start, rows), answers, read = self._run(scripts.OBSERVE, *arguments, *wanted)
         self._replica.extend(start, rows)
         states = zip(wanted, map(State.of, read), strict=True)
         # If more rows had to be read, these are of a later moment.
@@ -373,19 +353,16 @@ class RedisStore(RedisRows):
         while len(rows) == scripts.ROWS_AT_ONCE:
             start, rows = self._rows_after(*self._replica.end)
             self._replica.extend(start, rows)
-        for number, one in enumerate(fresh, first):
+        for one, (number, *state) in zip(asked, answers, strict=True):
             one.sequence = number
-        for one, answer in zip(asked, answers, strict=True):
-            if not isinstance(answer, int):
-                one.own = State.of(answer)
+            if state:
+                one.own = State.of(state)
             elif one.held is not None:
-                one.observation = self._admitted(one.held, answer or one.sequence)
+                one.observation = self._admitted(one.held)
 
-    def _admitted(self, page: HeldPage, number: int) -> Observation:
-        """Return the observation of an admitted page, and renew its lease from now on.
-
-        :param number: of its observation, which a new page does not know.
-        """
+    def _admitted(self, page: HeldPage) -> Observation:
+        """Return the observation of an admitted page, and renew its lease from now on."""
+        number = page.asked.sequence
         if not page.observation.sequence:
             page.observation = replace(page.observation, sequence=number)
             page.entry = page.entry._replace(number=number, last_sequence=number)
@@ -394,7 +371,7 @@ class RedisStore(RedisRows):
 
     def _lease(self, page: HeldPage) -> None:
         """Renew the lease of an admitted page from now on."""
-        self._held[page.attempt] = page
+        self._held[page.asked.attempt] = page
         if self._renewing is None and not self._closing.is_set():
             self._renewing = Thread(target=self._renew, name="simhash-leases", daemon=True)
             self._renewing.start()
@@ -403,7 +380,7 @@ class RedisStore(RedisRows):
         """Renew the leases of pending pages until `close`."""
         every_s = self._lease_ms / 3000
         while not self._closing.wait(every_s):
-            pages = self._held.copy().values()
+            pages = [page.asked for page in self._held.copy().values()]
             values = [value for page in pages for value in (page.digest, page.attempt)]
             try:
                 if values:
@@ -419,48 +396,28 @@ class RedisStore(RedisRows):
 
     def _settle(self, page: HeldPage) -> None:
         """Renew the lease of a page no longer: nobody can settle it any more."""
-        self._held.pop(page.attempt, None)
+        self._held.pop(page.asked.attempt, None)
         page.is_settled = True
 
     def _store_together(self, pages: Sequence[HeldPage], rules: CrawlRules) -> None:
-        """Store pages with different keys. Those whose leases have ended are observed again."""
-        for _ in range(_MAX_ATTEMPTS):
-            ended = self._try_to_store(pages, rules)
-            pages = [page for page in ended if self._is_pending_again(page, rules)]
-        if pages:
-            raise StorageError(
-                self.location,
-                f"the lease of {pages[0].observation.key!r} ended again and again before the page "
-                f"was confirmed: make it longer than {self._lease_ms / 1000:g} s "
-                "(SIMHASH_REDIS_LEASE_S)",
-            )
-
-    def _try_to_store(self, pages: Sequence[HeldPage], rules: CrawlRules) -> list[HeldPage]:
-        """Store pages, unless a later observation of their page key is stored, and remove what they
-        replace. Return the pages that were removed because their leases had ended.
+        """Store pages with different keys, unless a later observation of their key is stored, and
+        remove what they replace. Those whose leases have ended are observed again.
         """
-        layout, ended = self.layout, []
+        leases = 0
         while pages:
             values, entries = list[bytes](), list[tuple[HeldPage, Entry]]()
             for page in pages:
-                stored = self._own(page.value, page.observation.key)
+                asked = page.asked
+                stored = self._own(asked.own.stored, asked.page.key)
                 if stored is not None and stored.last_sequence > page.entry.last_sequence:
                     self.release([page])
                     continue
-                given = page.entry._replace(gave_items=page.gave_items)
-                entry = rules.merged(given, stored)
-                if stored is not None and _row_parts(entry) not in (
-                    _row_parts(given),
-                    _row_parts(stored),
-                ):
-                    # It has the fingerprint of one and the mark of the other.
-                    row = layout.row(page.digest, new_attempt(), entry)
-                    self.server.call("RPUSH", layout.journal, row)
+                entry = self._merged(page, stored, rules)
                 entries.append((page, entry))
-                values += (page.digest, page.attempt, page.value)
-                values.append(encode_entry(entry, layout.width_bytes))
+                values += (asked.digest, asked.attempt, asked.own.stored)
+                values.append(encode_entry(entry, self.layout.width_bytes))
             answers = self._run(scripts.SETTLE, *values) if entries else []
-            pages = []
+            pages, ended = [], []
             for (page, entry), (outcome, *current) in zip(entries, answers, strict=True):
                 if outcome == _STORED:
                     self._settle(page)
@@ -468,17 +425,34 @@ class RedisStore(RedisRows):
                 elif outcome == _LEASE_ENDED:
                     ended.append(page)
                 else:
-                    [page.value] = current
+                    page.asked.own = State(current[0], [])
                     pages.append(page)
-        return ended
+            if ended and leases == _MAX_LEASES:
+                raise StorageError(
+                    self.location,
+                    f"the lease of {ended[0].observation.key!r} ended again and again before the "
+                    f"page was confirmed: make it longer than {self._lease_ms / 1000:g} s "
+                    "(SIMHASH_REDIS_LEASE_S)",
+                )
+            leases += bool(ended)
+            pages += [page for page in ended if self._is_pending_again(page, rules)]
+
+    def _merged(self, page: HeldPage, stored: Entry | None, rules: CrawlRules) -> Entry:
+        """Return the entry to store for a page."""
+        given = page.entry._replace(gave_items=page.gave_items)
+        entry = rules.merged(given, stored)
+        if stored is not None and _row_parts(entry) not in map(_row_parts, (given, stored)):
+            # It has the fingerprint of one and the mark of the other.
+            row = self.layout.row(page.asked.digest, new_attempt(), entry)
+            self.server.call("RPUSH", self.layout.journal, row)
+        return entry
 
     def _is_pending_again(self, page: HeldPage, rules: CrawlRules) -> bool:
         """Observe a page again whose lease has ended. Return True if it is pending under its new
         attempt; else it is settled, because a copy has taken its place.
         """
         self.lost_leases += 1
-        before, key = page.observation, page.observation.key
-        again = PageToObserve(key, before.fingerprint, before.evidence, page.in_scope)
+        before, again = page.observation, page.asked.page
         [(observed, held)] = self.observe_all([again], rules)
         kind, representative = observed.kind, observed.representative
         if before.representative and representative is not None:
@@ -486,14 +460,14 @@ class RedisStore(RedisRows):
         logger.warning(
             "simhash: the lease of %r ended before the page was confirmed. It was observed again, "
             "and is %s now. If this happens often, use a longer lease (SIMHASH_REDIS_LEASE_S)",
-            key,
+            before.key,
             "pending" if held else f"{kind} of {representative}" if representative else kind,
         )
         self._settle(page)
         if held is None:
             return False
         page.entry, page.outdated, page.supersedes = held.entry, held.outdated, held.supersedes
-        page.attempt, page.value, page.is_settled = held.attempt, held.value, False
+        page.asked, page.is_settled = held.asked, False
         self._lease(page)
         return True
 
