@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from scrapy_simhash.confirmation import Confirmation
-    from scrapy_simhash.index.pending import Pending
+    from scrapy_simhash.index.base import Pending
     from scrapy_simhash.index.store import Store
     from scrapy_simhash.scheme import Scheme
 

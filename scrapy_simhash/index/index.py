@@ -27,8 +27,8 @@ if TYPE_CHECKING:
         Entry,
         NearDuplicate,
         Observation,
+        Pending,
     )
-    from scrapy_simhash.index.pending import Pending
     from scrapy_simhash.index.redis.store import RedisStore
     from scrapy_simhash.index.rules import Neighbour
     from scrapy_simhash.index.store import Store

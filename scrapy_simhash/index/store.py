@@ -15,9 +15,8 @@ from typing import TYPE_CHECKING
 
 from scrapy_simhash.errors import IndexLocked, StorageError
 from scrapy_simhash.index import records
-from scrapy_simhash.index.base import Found
+from scrapy_simhash.index.base import Found, Pending
 from scrapy_simhash.index.marks import mark_of
-from scrapy_simhash.index.pending import Pending, PendingPages
 from scrapy_simhash.index.rows import Rows
 from scrapy_simhash.index.tables import FOLDER
 from scrapy_simhash.index.tables.crowds import OTHERS
@@ -401,6 +400,33 @@ class Store(Rows):
                 self.location,
                 added,
             )
+
+
+class PendingPages:
+    """The pending pages of all users of a store, by key and by ordinal.
+
+    A page shares its ordinal with the stored entry of its key if nothing differs.
+    """
+
+    def __init__(self) -> None:
+        self._pages: dict[str | int, list[Pending]] = {}
+
+    def add(self, pending: Pending) -> None:
+        """Add a page."""
+        for name in (pending.entry.key, pending.entry.ordinal):
+            self._pages.setdefault(name, []).append(pending)
+
+    def remove(self, pending: Pending) -> None:
+        """Remove a page."""
+        for name in (pending.entry.key, pending.entry.ordinal):
+            pages = self._pages[name]
+            pages.remove(pending)
+            if not pages:
+                del self._pages[name]
+
+    def of(self, name: str | int) -> Sequence[Pending]:
+        """Return the pages with a key or an ordinal, in the order in which they were added."""
+        return self._pages.get(name, ())
 
 
 def _have_one_row(one: Entry, other: Entry) -> bool:

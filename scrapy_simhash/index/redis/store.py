@@ -31,9 +31,8 @@ from typing import TYPE_CHECKING, Any
 from scrapy_simhash.errors import StorageError
 from scrapy_simhash.evidence import Evidence
 from scrapy_simhash.fingerprint import hamming_distance
-from scrapy_simhash.index.base import Entry, Found, Observation, PageToObserve
+from scrapy_simhash.index.base import Entry, Found, Observation, PageToObserve, Pending
 from scrapy_simhash.index.marks import mark_of
-from scrapy_simhash.index.pending import Pending
 from scrapy_simhash.index.records import encode_entry
 from scrapy_simhash.index.redis import scripts
 from scrapy_simhash.index.redis.layout import NOTHING, State, digest_of, new_attempt
