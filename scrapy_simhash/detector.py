@@ -224,6 +224,8 @@ class Detector:
         texts = [(self.scheme.tokens(one.text, one.title), one) for one in extractions]
         pages = [PageFingerprint(skipped=self._why_skipped(*text)) for text in texts]
         judged = [at for at, page in enumerate(pages) if page.skipped is None]
+        if not judged:
+            return pages
         hashes = [token_hashes(texts[at][0]) for at in judged]
         made = zip(self.scheme.fingerprints_of_hashes(hashes), sketches(hashes), strict=True)
         for at, of_tokens, (found, sketched) in zip(judged, hashes, made, strict=True):
@@ -260,29 +262,20 @@ class Detector:
         certainty: bytes,
         sketched: bytes,
     ) -> Evidence:
-        names = extraction.names or Names(
-            extraction.title, (extraction.heading,) if extraction.heading else ()
-        )
+        names = extraction.names or Names(extraction.title, (extraction.heading,))
         title, heading = page_names(names, extraction.text, len(tokens))
+        said = [*tokens, *extraction.states]
+        said_hashes = np.concatenate((hashes, token_hashes(extraction.states)))
         return Evidence(
             sketch=sketched,
             site=site_number(extraction.site),
             title=title,
             heading=heading,
             certainty=certainty,
-            content=self._content(tokens, hashes, extraction.states) if self.versions else b"",
+            content=content_bytes(said, said_hashes) if self.versions else b"",
             links=links_sketch(extraction.targets),
             identity=identity_bytes(extraction.identities) + chosen_identity(extraction.distinct),
             label=label_of(extraction.heading or extraction.title),
-        )
-
-    @staticmethod
-    def _content(tokens: Sequence[str], hashes: NDArray[np.uint64], states: Sequence[str]) -> bytes:
-        """Return the sums of a text and of what the page declares."""
-        if not states:
-            return content_bytes(tokens, hashes)
-        return content_bytes(
-            [*tokens, *states], np.concatenate((hashes, token_hashes(list(states))))
         )
 
     def judge(

@@ -17,7 +17,7 @@ import re
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from scrapy_simhash.errors import EmptyText, SchemeError
-from scrapy_simhash.hashes import FEATURE_HASHES, FeatureHashName, widen, widened
+from scrapy_simhash.hashes import FEATURE_HASHES, FeatureHashName, widen
 from scrapy_simhash.lazy import np
 
 if TYPE_CHECKING:
@@ -31,11 +31,9 @@ Sums = Literal["exact", "in-order"]
 _MANTISSA_BITS = 52
 # Limits the memory for unpacked bits to a few megabytes, however many features a text has.
 _CHUNK_FEATURES = 4096
-# numpy adds long rows faster, so eight rows of bits are joined to one. The sums of joined rows are
-# bytes, so at most 255 joined rows are added at once.
-_JOINED_ROWS = 8
-_HASHES_AT_ONCE = 255 * _JOINED_ROWS
-_TEXTS_AT_ONCE = 32  # more would not fit in the caches
+# Bits are counted in bytes, in runs of so many hashes. Further runs would not fit in the caches.
+_MAX_BYTE = 255
+_RUNS_AT_ONCE = 4
 _CERTAINTY_SCALE = 64
 _MAX_CERTAINTY = 255
 
@@ -125,76 +123,33 @@ def _positive_features(
     return names, weights
 
 
-def simhash_of_hashes(
-    hashes: NDArray[np.uint64], bits: int, *, tie: TieRule = "zero"
-) -> Fingerprint:
-    """Return what `simhash` returns with the hash ``xxh3-mix`` and weights 1, in less time.
-
-    :param hashes: distinct, from `scrapy_simhash.hashes.shingle_hashes`.
-    :raises EmptyText: `hashes` is empty.
-    """
-    if not len(hashes):
-        raise EmptyText("no feature is left to fingerprint")
-    ones = np.zeros(bits, dtype=np.uint64)
-    for start in range(0, len(hashes), _HASHES_AT_ONCE):
-        wide = widen(hashes[start : start + _HASHES_AT_ONCE], bits)
-        rows = np.unpackbits(wide).reshape(-1, bits)  # faster without an axis
-        rest = len(rows) % _JOINED_ROWS
-        ones += np.add.reduce(rows[:rest], axis=0, dtype=np.uint8)
-        joined = rows[rest:].reshape(-1, _JOINED_ROWS * bits)
-        sums = np.add.reduce(joined, axis=0, dtype=np.uint8)
-        ones += sums.reshape(_JOINED_ROWS, bits).sum(axis=0)
-    return _from_sums((2.0 * ones - len(hashes))[None], math.sqrt(len(hashes)), tie)[0]
-
-
 def simhashes_of_hashes(
     texts: Sequence[NDArray[np.uint64]], bits: int, *, tie: TieRule = "zero"
 ) -> list[Fingerprint]:
-    """Return the `simhash_of_hashes` of several texts, in less time than one by one.
+    """Return what `simhash` returns with the hash ``xxh3-mix`` and weights 1, for each text, in
+    less time.
 
-    :param texts: the hashes of each text, at least one; they may be repeated.
+    :param texts: the distinct hashes of each text, from `scrapy_simhash.hashes.shingle_hashes`: at
+        least one text, and one hash of each.
     """
-    made: dict[int, Fingerprint] = {}
-    by_length = sorted(range(len(texts)), key=lambda at: len(texts[at]))  # for little padding
-    for start in range(0, len(texts), _TEXTS_AT_ONCE):
-        places = by_length[start : start + _TEXTS_AT_ONCE]
-        lengths = np.array([len(texts[at]) for at in places])
-        hashes = np.full((len(places), lengths[-1]), np.iinfo(np.uint64).max)
-        for row, at in zip(hashes, places, strict=True):
-            row[: len(texts[at])] = texts[at]
-        hashes.sort(axis=1)
-        counts = np.arange(lengths[-1]) < lengths[:, None]
-        counts[:, 1:] &= hashes[:, 1:] != hashes[:, :-1]
-        words = widened(hashes.ravel(), bits).reshape(-1, *hashes.shape) * counts
-        ones = _bit_counts(words.T.reshape(lengths[-1], -1)).reshape(len(places), -1)[:, :bits]
-        totals = counts.sum(axis=1)[:, None]
-        made |= zip(places, _from_sums(2.0 * ones - totals, np.sqrt(totals), tie), strict=True)
-    return [made[at] for at in range(len(texts))]
-
-
-def _bit_counts(rows: NDArray[np.uint64]) -> NDArray[np.int64]:
-    """Return how many rows have each bit set; shape (columns of `rows`, 64).
-
-    Full adders make a row of sums and one of carries from three rows (carry-save), for all columns
-    at once, until one row of each significance is left.
-    """
-    counts = np.zeros((rows.shape[1], 64), np.int64)
-    weight = 1
-    while len(rows):
-        carries = [rows[:0]]
-        while len(rows) > 1:
-            if len(rows) == 2:  # noqa: PLR2004 - a half adder
-                rows = np.concatenate((rows, np.zeros_like(rows[:1])))
-            third = len(rows) // 3
-            one, two, three = rows[:third], rows[third : 2 * third], rows[2 * third : 3 * third]
-            differs = one ^ two
-            carries.append(one & two | differs & three)
-            rows = np.concatenate((differs ^ three, rows[3 * third :]))
-        bits = np.unpackbits(rows[0].astype(">u8").view(np.uint8))
-        counts += np.int64(weight) * bits.reshape(counts.shape)
-        rows = np.concatenate(carries)
-        weight *= 2
-    return counts
+    hashes = np.concatenate(texts)
+    sizes = np.array(list(map(len, texts)))
+    ends = np.cumsum(sizes)
+    runs = [
+        at
+        for end, size in zip(ends.tolist(), sizes.tolist(), strict=True)
+        for at in range(end - size, end, _MAX_BYTE)
+    ]
+    bounds = [*runs, len(hashes)]
+    ones = []
+    for first in range(0, len(runs), _RUNS_AT_ONCE):
+        *starts, end = bounds[first : first + _RUNS_AT_ONCE + 1]
+        # Eight bits, each in a byte, are added as one number of 64 bits.
+        rows = np.unpackbits(widen(hashes[starts[0] : end], bits)).view(np.uint64)
+        ones.append(np.add.reduceat(rows.reshape(-1, bits // 8), np.array(starts) - starts[0]))
+    first_runs = np.searchsorted(runs, ends - sizes)
+    set_bits = np.add.reduceat(np.concatenate(ones).view(np.uint8), first_runs, dtype=np.float64)
+    return _from_sums(2 * set_bits - sizes[:, None], np.sqrt(sizes)[:, None], tie)
 
 
 def _from_sums(

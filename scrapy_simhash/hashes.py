@@ -84,14 +84,10 @@ def widen(hashes: NDArray[np.uint64], bits: int) -> NDArray[np.uint8]:
 
     :return: shape (len(hashes), bits / 8), the most significant byte first.
     """
-    rows: NDArray[np.uint8] = widened(hashes, bits).T.astype(">u8", order="C").view(np.uint8)
-    return rows[:, : bits // 8]
-
-
-def widened(hashes: NDArray[np.uint64], bits: int) -> NDArray[np.uint64]:
-    """Return what `widen` does as words of 64 bits, of which `bits` count; shape (words, n)."""
     words = -(-bits // _WORD_BITS)
-    return mix(hashes, *range(_WIDEN_SEED, _WIDEN_SEED + words)).reshape(words, -1)
+    wide = mix(hashes, *range(_WIDEN_SEED, _WIDEN_SEED + words)).reshape(words, -1)
+    rows: NDArray[np.uint8] = wide.T.astype(">u8", order="C").view(np.uint8)
+    return rows[:, : bits // 8]
 
 
 def token_hashes(tokens: Sequence[str]) -> NDArray[np.uint64]:

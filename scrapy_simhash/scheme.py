@@ -15,8 +15,8 @@ from scrapy_simhash.confirmation import UNCONFIRMED, Confirmation
 from scrapy_simhash.errors import EmptyText, SchemeError
 from scrapy_simhash.extraction.selectors import Selectors
 from scrapy_simhash.features import idf_table, weighted_features, weighted_occurrences
-from scrapy_simhash.fingerprint import Fingerprint, simhash, simhash_of_hashes, simhashes_of_hashes
-from scrapy_simhash.hashes import JOINER, shingle_hashes, shingle_hashes_of_texts, token_hashes
+from scrapy_simhash.fingerprint import Fingerprint, simhash, simhashes_of_hashes
+from scrapy_simhash.hashes import JOINER, shingle_hashes_of_texts, token_hashes
 from scrapy_simhash.lazy import np
 from scrapy_simhash.parameters import SchemeParameters
 from scrapy_simhash.parts import select_parts
@@ -84,34 +84,24 @@ class Scheme(SchemeParameters):
         """
         if self._adds_occurrences:
             return self._fingerprint_of(weighted_occurrences(tokens))
-        if not self.uses_token_hashes:
+        if not self.uses_token_hashes or not tokens:
             return self._fingerprint_of(self.features(tokens).items())
-        if hashes is None:
-            hashes = token_hashes(tokens)
-        features = shingle_hashes(hashes, self.shingle_length)
-        if self.pairs and len(tokens) > 1:
-            features = np.concatenate([features, shingle_hashes(hashes, 2)])
-        try:
-            return simhash_of_hashes(_distinct(features), self.bits, tie=self.tie)
-        except EmptyText:
-            return self._fingerprint_of(())  # as `empty` demands
+        return self.fingerprints_of_hashes([token_hashes(tokens) if hashes is None else hashes])[0]
 
     def fingerprints_of_hashes(self, texts: Sequence[NDArray[np.uint64]]) -> list[Fingerprint]:
         """Return the `certain_fingerprint` of several texts, in less time than one by one.
 
         :param texts: the `token_hashes` of each text, at least one; the scheme `uses_token_hashes`.
         """
-        if not texts:
-            return []
         features = shingle_hashes_of_texts(texts, self.shingle_length)
         if self.pairs:
             pairs = shingle_hashes_of_texts(texts, 2)
             features = [np.concatenate(both) for both in zip(features, pairs, strict=True)]
-        return simhashes_of_hashes(features, self.bits, tie=self.tie)
+        return simhashes_of_hashes(list(map(_distinct, features)), self.bits, tie=self.tie)
 
     @property
     def uses_token_hashes(self) -> bool:
-        """Return True if `simhash_of_hashes` makes the same fingerprint in less time."""
+        """Return True if `simhashes_of_hashes` makes the same fingerprint in less time."""
         return (
             self.feature_hash == "xxh3-mix"
             and self.weighting == "uniform"

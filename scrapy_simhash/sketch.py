@@ -21,7 +21,7 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from scrapy_simhash.hashes import mix, shingle_hashes, shingle_hashes_of_texts, token_hashes
+from scrapy_simhash.hashes import mix, shingle_hashes_of_texts, token_hashes
 from scrapy_simhash.lazy import np
 
 if TYPE_CHECKING:
@@ -48,39 +48,28 @@ def sketch(token_hashes: NDArray[np.uint64]) -> bytes:
 
     :param token_hashes: hashes of all tokens in order, from `scrapy_simhash.hashes.token_hashes`.
     """
-    if not len(token_hashes):
-        return b""
-    return bins_of(shingle_hashes(token_hashes, SHINGLE_TOKENS), _BIN_BITS)
+    return sketches([token_hashes])[0] if len(token_hashes) else b""
 
 
 def sketches(texts: Sequence[NDArray[np.uint64]]) -> list[bytes]:
     """Return the `sketch` of several texts with tokens, in less time than one by one."""
-    if not texts:
-        return []
     shingles = shingle_hashes_of_texts(texts, SHINGLE_TOKENS)
-    hashes = np.concatenate(shingles)
-    rows = np.repeat(np.arange(len(texts)) * SKETCH_BYTES, [len(one) for one in shingles])
-    bins = rows + (hashes >> np.uint64(64 - _BIN_BITS)).view(np.int64)
-    is_used = np.zeros(len(texts) * SKETCH_BYTES, bool)
-    is_used[bins] = True
-    smallest = np.full(len(is_used), np.iinfo(np.uint64).max)
-    np.minimum.at(smallest, bins, hashes)
-    values = (smallest % np.uint64(_VALUES) + np.uint64(1)).astype(np.uint8) * is_used
-    return [row.tobytes() for row in values.reshape(len(texts), SKETCH_BYTES)]
+    return _bins(np.concatenate(shingles), _BIN_BITS, list(map(len, shingles)))
 
 
-def bins_of(hashes: NDArray[np.uint64], bin_bits: int) -> bytes:
-    """Return one byte for each of ``2**bin_bits`` bins, made from its smallest hash; 0 if none.
+def _bins(hashes: NDArray[np.uint64], bin_bits: int, sizes: Sequence[int]) -> list[bytes]:
+    """Return, for each text, one byte for each of ``2**bin_bits`` bins, made from its smallest
+    hash; 0 if there is none.
 
-    :param hashes: uniformly distributed; they are sorted in place.
+    :param hashes: uniformly distributed. The first `sizes[0]` are those of the first text, …
     """
-    hashes.sort()
-    # The upper bits are the bin. In descending order, the last write to a bin is its minimum.
-    hashes = hashes[::-1]
-    bins = (hashes >> np.uint64(64 - bin_bits)).view(np.int64)
-    values = np.zeros(1 << bin_bits, dtype=np.uint8)
-    values[bins] = hashes % np.uint64(_VALUES) + np.uint64(1)
-    return values.tobytes()
+    first_bins = np.repeat(np.arange(len(sizes)) << bin_bits, sizes)
+    bins = first_bins + (hashes >> np.uint64(64 - bin_bits)).view(np.int64)
+    # In descending order, the last write to a bin is its minimum.
+    order = np.argsort(hashes)[::-1]
+    values = np.zeros(len(sizes) << bin_bits, dtype=np.uint8)
+    values[bins[order]] = hashes[order] % np.uint64(_VALUES) + np.uint64(1)
+    return [row.tobytes() for row in values.reshape(len(sizes), -1)]
 
 
 def estimate_resemblance(one: bytes, other: bytes) -> float:
@@ -120,7 +109,7 @@ def links_sketch(weights: Mapping[str, int]) -> bytes:
     places = np.arange(counts.sum()) - np.repeat(first, counts)
     elements = mix(np.repeat(token_hashes(list(weights)), counts) + places.view(np.uint64), 1)
     total = min(len(elements), _MAX_TOTAL)
-    return total.to_bytes(2, "big") + bins_of(elements, _LINK_BIN_BITS)
+    return total.to_bytes(2, "big") + _bins(elements, _LINK_BIN_BITS, [len(elements)])[0]
 
 
 def shared_targets(one: bytes, other: bytes) -> float:
