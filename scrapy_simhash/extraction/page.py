@@ -8,6 +8,7 @@ from functools import cached_property
 from itertools import dropwhile, islice
 from typing import TYPE_CHECKING
 
+from scrapy_simhash.extraction.choices import choices
 from scrapy_simhash.extraction.declared import declared
 from scrapy_simhash.extraction.elements import Elements, drop_all, unfold
 from scrapy_simhash.extraction.lines import join, lines_of
@@ -339,6 +340,7 @@ class Page:
                 *identities_of(main, self.lines, names, canonical),
                 *further_names(elements, self.lines, facts, names),
                 *embedded_documents(elements),
+                *(choices(elements) if words_of(self.content) < MAX_SHORT_WORDS else ()),
             ),
             states=(
                 *(main.states or _prices(self.lines)),

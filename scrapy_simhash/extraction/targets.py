@@ -19,6 +19,7 @@ from urllib.parse import unquote
 from scrapy_simhash.extraction.asides import asides
 from scrapy_simhash.extraction.chrome import is_hidden
 from scrapy_simhash.extraction.elements import names_of
+from scrapy_simhash.extraction.naming import host_of
 from scrapy_simhash.extraction.segments import around_heading
 
 if TYPE_CHECKING:
@@ -97,6 +98,8 @@ def own_targets(lines: Sequence[Line], content: Sequence[Line]) -> dict[str, int
     if _links_fill(around, _MIN_SHARE_OF_CONTENT * words):
         linked = around
     # A list may stand outside the element with the heading and the introduction.
+    elif entries := _entries(around, words):
+        linked = entries
     elif not _links_fill(linked, _MIN_SHARE_OF_PAGE * words):
         linked = _entries(linked, words)
     if linked or not may_be_few:
@@ -117,7 +120,7 @@ def _weights(linked: Sequence[Line]) -> dict[str, int]:
         targets = set(line.targets)
         weight = max(round(min(_words_of_links(line) / len(targets), _MAX_WORDS) ** 2 / 4), 1)
         for target in targets:
-            for piece in pieces_of(target):
+            for piece in pieces_of(target) or filter(None, (host_of(target),)):
                 weights[piece] = max(weights.get(piece, 0), weight)
     return weights
 
@@ -126,8 +129,7 @@ def _introduced(lines: Sequence[Line]) -> list[Line]:
     """Return the lists of at least three links that follow a text, without a heading between."""
     found: list[Line] = []
     follows = False
-    groups = groupby(lines, lambda line: not line.chrome and (line.row or line.is_links))
-    for is_listed, group in groups:
+    for is_listed, group in groupby(lines, _is_listed):
         run = list(group)
         linked = [line for line in run if line.targets]
         targets = {target for line in linked for target in line.targets}
@@ -136,6 +138,16 @@ def _introduced(lines: Sequence[Line]) -> list[Line]:
         last = run[-1]
         follows = not (is_listed or last.chrome) and last.words >= _MIN_TEXT_WORDS
     return found
+
+
+def _is_listed(line: Line) -> bool:
+    """Return True for an entry of a list, and for what it says of one: its author, date or price.
+
+    A short line without a link and without a digit may be a heading.
+    """
+    is_of_entry = bool(line.targets) or any(map(str.isdigit, line.text))
+    is_short = line.words < _MIN_TEXT_WORDS and is_of_entry
+    return not line.chrome and (line.row or line.is_links or is_short)
 
 
 def _links_fill(linked: Sequence[Line], least_words: float) -> bool:
@@ -158,8 +170,15 @@ def _entries(linked: Sequence[Line], words: int) -> list[Line]:
         line
         for of_text in by_text.values()
         for line in of_text.values()
-        if max(len(of_text), 0 if line.link_characters else len(set(line.targets))) >= enough
+        if max(len(of_text), len(set(line.targets)) if _has_pictures(line) else 0) >= enough
     ]
+
+
+def _has_pictures(line: Line) -> bool:
+    """Return True if links of a line are pictures: it has no text in links, or more links than
+    words.
+    """
+    return not line.link_characters or len(line.targets) > line.words
 
 
 def _words_of_links(line: Line) -> float:
@@ -174,8 +193,8 @@ def _words_of_links(line: Line) -> float:
 def pieces_of(target: str) -> tuple[str, ...]:
     """Return the pieces of a link target: of a URL, as the page writes it, or of a script.
 
-    The host, the ending of a file and a fragment are left out, unless the fragment is a route
-    (``#/`` or ``#!``). Of a script, the arguments of its calls are taken as URLs.
+    The ending of a file and a fragment are left out, unless the fragment is a route (``#/`` or
+    ``#!``). Of a script, the arguments of its calls are taken as URLs.
     """
     return _pieces_of(target[:_MAX_CHARACTERS])
 

@@ -93,6 +93,9 @@ def test_the_links_of_an_article_say_less_than_its_text():
         "<div><h3><a href='{url}'>Case {n} of Hill</a></h3></div>",
         "<tr><td><a href='{url}'>Case {n} of Hill</a><td>1 May",
         "<a href='{url}'>Case {n} of Hill</a>, ",
+        "<p><a href='{url}'>Case {n} of Hill</a><p>12,50 €<p><a href='{url}'>Add</a>",
+        "<p><a href='{url}'>Case {n} of Hill</a><p>by <a href='{url}'>Ann</a> on 1 May",
+        "<p>Page 1 of 9<p><a href='{url}'>Case {n} of Hill</a>",
     ],
 )
 def test_a_short_list_after_its_introduction_is_what_a_page_leads_to(form):
@@ -177,6 +180,23 @@ def test_links_with_one_text_lead_to_the_entries_of_a_list():
                 f"<main><h1>Results</h1><p>A few of them.</p></main><ul>{cases(100, count, form)}"
             )
             assert len(extract(page).targets) == found
+
+
+def test_pictures_are_entries_beside_other_lines_and_a_longer_menu():
+    menu = "".join(f"<li><a href=/c/{n}>Topic</a>" for n in "abcdefghijklm")
+    pictures = cases(100, 12, "<a href='{url}'><img></a>")
+    for page_numbers in ("", "<p>Page 1 of 9</p>{}<ul><li><a href=?p=2>2</a></ul>"):
+        content = f"<h1>Boats</h1><p>A few of them, seen from the quay.</p>{page_numbers or '{}'}"
+        page = f"<ul>{menu}</ul><div>{content.format(pictures)}</div>"
+        assert {"100", "111"} <= set(extract(page).targets)
+    assert not {"a", "m"} & set(extract(page).targets)
+
+
+def test_links_to_front_pages_lead_to_their_hosts():
+    links = cases(100, 12, "<li><a href='https://www.firm-{n}.example/'>Website</a>")
+    assert set(extract(f"<h1>Firms</h1><ul>{links}").targets) == {
+        f"firm-{n}.example" for n in range(100, 112)
+    }
 
 
 def test_teasers_outside_the_element_with_an_article_do_not_count():
