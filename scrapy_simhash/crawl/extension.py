@@ -25,6 +25,7 @@ from scrapy_simhash.crawl.identity import Identity
 from scrapy_simhash.crawl.index_calls import Syncer
 from scrapy_simhash.crawl.judging import Judging
 from scrapy_simhash.crawl.opening import CrawlStarts
+from scrapy_simhash.crawl.retries import META_KEY
 from scrapy_simhash.crawl.settings import SimhashSettings, conflicts, is_on, logged_settings_errors
 from scrapy_simhash.crawl.settlement import Settlement
 from scrapy_simhash.crawl.stats import CrawlStats, ErrorLog
@@ -256,12 +257,15 @@ class SimhashExtension:
 
     def request_ended(self, request: Request, observation: Observation | None = None) -> bool:
         """Record that it is known what became of a request. Return True if the request was a retry,
-        of the page or of one of its items.
+        of the page or of one of its items, even one that was scheduled before a pause.
 
         :param observation: None if the page was not judged.
         """
-        for_item = self.items.retries.arrived(request, None)
-        return self.pages.retries.arrived(request, observation) or for_item
+        token = request.meta.pop(META_KEY, None)
+        if token is not None:
+            self.items.retries.arrived(token, None)
+            self.pages.retries.arrived(token, observation)
+        return token is not None
 
     def _close_indexes(self) -> None:
         self._syncer.close()

@@ -27,14 +27,7 @@ from scrapy_simhash.crawl.fingerprinting import result_of
 from scrapy_simhash.crawl.identity import CanonicalUrls
 from scrapy_simhash.crawl.index_calls import IndexCalls
 from scrapy_simhash.crawl.opening import open_in_directory, open_in_redis
-from scrapy_simhash.crawl.retries import (
-    ITEM_META_KEY,
-    MAX_HELD,
-    META_KEY,
-    DroppedCopy,
-    Retries,
-    is_retry,
-)
+from scrapy_simhash.crawl.retries import MAX_HELD, DroppedCopy, Retries, is_retry
 from scrapy_simhash.crawl.settlement import CALLED_FOR_ITEMS, Contents
 from scrapy_simhash.detector import evidence_of
 from scrapy_simhash.documents.escaping import nearness
@@ -107,8 +100,7 @@ class Judging:
             self._observe_again,
             schedule,
             rules,
-            take_back=lambda copy: stats.take_back(copy.key, copy.representative, copy.outcome),
-            meta_key=META_KEY if is_for_pages else ITEM_META_KEY,
+            take_back=stats.take_back,
             max_left=MAX_HELD if is_for_pages else 0,
         )
         selectors = *settings.scheme.select, *settings.scheme.remove, *settings.distinct_selectors
@@ -360,7 +352,7 @@ class Judging:
         self, observation: Observation, request: Request, response: Response | None
     ) -> None:
         """Keep a dropped copy, in case that its callback is to run after all."""
-        copy = DroppedCopy.of(observation, request)
+        copy = DroppedCopy(observation, request)
         if response is not None:
             self.retries.responses.keep(copy, response)
         # It waits for its representative, or for an earlier response with the same key.
@@ -403,7 +395,8 @@ class Judging:
         late = {
             key: copy
             for key, copy in self._ran_late.items()
-            if self.contents.is_refused(copy) and key not in self._asked_late  # else without end
+            if self.contents.is_refused(copy.seen)
+            and key not in self._asked_late  # else without end
         }
         self._ran_late.clear()
         self._asked_late.update(dict.fromkeys(late))
@@ -429,7 +422,7 @@ class Judging:
         if page.other_url and page.outputs == 1:
             self._replaced[page.key] = None
         if page.outputs == 0 and not page.dropped and is_retry(page.request):
-            self._ran_late[page.key] = DroppedCopy.of(observation, page.request)
+            self._ran_late[page.key] = DroppedCopy(observation, page.request)
         action, follow = page.action, page.action.follow
         if page.called_for_items and page.gave_items:
             self._count_outcome(verdict, PASS, page.reason)
@@ -467,21 +460,22 @@ class Judging:
             self.mark_not_judged(key)
             self._discard(observation, refused=page is not None and page.asked_again)
         elif page is None:
-            self.calls.confirm(observation, lambda _: retries.confirmed(key, observation))
+            self.calls.confirm(observation, lambda _: retries.confirmed(observation))
         else:
             if observation.kind != "near-duplicate":  # whose text is stored
                 self._keep_text(key, page.title, page.text)
             told: dict[str, Any] = {"gave_items": page.gave_items, "is_to_call": page.calls_copy}
             self.calls.confirm(
                 observation,
-                lambda _: retries.confirmed(key, observation, **told),
+                lambda _: retries.confirmed(observation, **told),
                 gave_items=page.gave_items,
             )
 
     def _discard(self, observation: Observation, *, refused: bool = False) -> None:
         """Discard a page, and then request its copies. For `refused` see `Retries.discarded`."""
-        key = observation.key
-        self.calls.discard(observation, lambda _: self.retries.discarded(key, refused=refused))
+        self.calls.discard(
+            observation, lambda _: self.retries.discarded(observation, refused=refused)
+        )
 
     def _keep_withheld(
         self, observation: Observation, page: PageState, outcome: Outcome | None
@@ -489,10 +483,13 @@ class Judging:
         """Keep a copy of whose output something was withheld, in case that its representative
         fails. Otherwise, its callback need not run again.
         """
-        copy = DroppedCopy.of(
-            observation, page.request, called=True, compared=page.items_looked_at > 0
+        copy = DroppedCopy(
+            observation,
+            page.request,
+            called=True,
+            compared=page.items_looked_at > 0,
+            outcome=outcome,
         )
-        copy.outcome = outcome
         representative, called_for_items = observation.representative, page.called_for_items
         if called_for_items and self.contents.is_refused(observation):  # since it arrived
             self.retries.request([copy])
@@ -512,15 +509,17 @@ class Judging:
 
         def observe(index: Any) -> list[Observation]:
             observations = []
-            for copy in copies:
-                in_scope = self._identity.scope_filter(copy.key)
-                seen = index.observe(copy.key, copy.fingerprint, copy.evidence, in_scope=in_scope)
+            for first in [copy.seen for copy in copies]:
+                in_scope = self._identity.scope_filter(first.key)
+                seen = index.observe(
+                    first.key, first.fingerprint, first.evidence, in_scope=in_scope
+                )
                 index.discard(seen)
                 index.acted(seen, None)  # the log has the line of the first look
                 observations.append(seen)
             return observations
 
-        self.calls.tell(copies[0].key, observe, then)
+        self.calls.tell(copies[0].seen.key, observe, then)
 
     def mark_not_judged(self, key: str) -> None:
         """Record that an indexed page cannot be judged now, so that it does not count as gone."""

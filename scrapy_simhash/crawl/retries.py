@@ -35,9 +35,7 @@ if TYPE_CHECKING:
 
     from scrapy import Request
     from scrapy.http import Response
-    from typing_extensions import Self
 
-    from scrapy_simhash.evidence import Evidence
     from scrapy_simhash.index import Observation
     from scrapy_simhash.index.rules import Rules, Text
     from scrapy_simhash.policy import Outcome
@@ -46,7 +44,6 @@ if TYPE_CHECKING:
     Observe: TypeAlias = Callable[[Sequence["DroppedCopy"], Answer], None]
 
 META_KEY = "simhash_second_chance"
-ITEM_META_KEY = "simhash_item_second_chance"
 MAX_HELD = 10_000
 _REMEMBERED_PAGES = 1000
 _TRIED_COPIES = 10
@@ -70,50 +67,28 @@ def repeated(
 
 def is_retry(request: Request) -> bool:
     """Return True if a request was scheduled by a `Retries`."""
-    return META_KEY in request.meta or ITEM_META_KEY in request.meta
+    return META_KEY in request.meta
 
 
 @dataclass(eq=False)
 class DroppedCopy:
     """A page (or item) that was dropped as a copy of another one.
 
+    :param seen: the copy as it was observed.
     :param request: repeats the page, or the page of the item.
     :param called: its callback has run, and only a part of the output was dropped.
     :param compared: its items were compared with those of the page.
-    :param representative: key of the page that it was counted as a copy of.
-    :param answered: its page gave items, or its callback has run.
+    :param answered: its page gave items, or its callback has run. Such a copy is needed only if its
+        page was a wrong one.
     :param outcome: under which it was counted.
     """
 
-    key: str
-    fingerprint: int
-    evidence: Evidence
+    seen: Observation
     request: Request
     called: bool = False
     compared: bool = False
-    representative: str | None = None
     answered: bool = False
     outcome: Outcome | None = "dropped"
-
-    @classmethod
-    def of(
-        cls,
-        observation: Observation,
-        request: Request,
-        *,
-        called: bool = False,
-        compared: bool = False,
-    ) -> Self:
-        """Return the copy that was observed."""
-        return cls(
-            observation.key,
-            observation.fingerprint,
-            observation.evidence,
-            request,
-            called,
-            compared,
-            observation.representative,
-        )
 
 
 class _CopiesByPage:
@@ -180,7 +155,6 @@ class Retries:
     :param schedule: schedules a request.
     :param rules: conditions for a page to be a copy.
     :param take_back: called with a copy that was counted, and has arrived again.
-    :param meta_key: marks the requests that this object schedules.
     :param max_held: upper limit for copies that are held or requested; see `full`.
     :param max_left: upper limit for copies of confirmed pages. If there are too many, the oldest
         ones of a page are forgotten.
@@ -193,7 +167,6 @@ class Retries:
         rules: Rules,
         *,
         take_back: Callable[[DroppedCopy], None] = lambda _: None,
-        meta_key: str = META_KEY,
         max_held: int = MAX_HELD,
         max_left: int = MAX_HELD,
     ) -> None:
@@ -201,22 +174,19 @@ class Retries:
         self._schedule = schedule
         self._rules = rules
         self._take_back = take_back
-        self._meta_key = meta_key
         self._max_held = max_held
         self._max_left = max_left
         self._held = _CopiesByPage()
         self._left = _CopiesByPage()
-        # Copies of former contents, by the key under which the new content will be settled.
-        self._outdated = _CopiesByPage()
         # Token in the request → the copy that was requested, and the response that answers it.
         self._requested: dict[str, tuple[DroppedCopy, Response | None]] = {}
         self.responses = KeptResponses()
         # URL pattern → number of its copies that were tried at the end of the crawl.
         self._tried: Counter[str] = Counter()
         self._open_questions = 0
-        # (key, fingerprint) of a page that came again → its content, and the key under which it is
-        # settled later. Until then, further copies of former contents may be left.
-        self._came: LocalCache[tuple[str, int], tuple[Text, str]] = LocalCache(_REMEMBERED_PAGES)
+        # (key under which a page that came again is settled later, fingerprint) → the key that it
+        # came again for, and its content.
+        self._came: LocalCache[tuple[str, int], tuple[str, Text]] = LocalCache(_REMEMBERED_PAGES)
         self._closing = False
         self.gives_items = False
         """The crawl has given items from pages. Set by `begin_giving`."""
@@ -242,7 +212,7 @@ class Retries:
     def leave(self, page: str, copy: DroppedCopy, *, answered: bool) -> None:
         """Remember a copy that is dropped for good, unless its page was a wrong one.
 
-        :param answered: the page gave items, or the callback of the copy has run.
+        :param answered: see `DroppedCopy`.
         """
         copy.answered = answered
         self._left.add(page, copy)
@@ -260,52 +230,44 @@ class Retries:
 
     def confirmed(
         self,
-        key: str,
-        page: Text,
+        page: Observation,
         *,
         gave_items: bool = True,
         is_to_call: Callable[[DroppedCopy], bool] = lambda _: False,
     ) -> None:
         """Release the copies of a confirmed page, or ask for them if it gave no items.
 
-        :param page: the confirmed content. Copies of other content that is pending under the same
-            key stay held.
+        Copies of other content that is pending under the same key stay held.
+
         :param is_to_call: returns True for a copy whose callback is to run all the same.
         """
-        released = self._held.take(key, lambda copy: self._rules.is_copy(copy, page))
+        released = self._held.take(page.key, lambda copy: self._rules.is_copy(copy.seen, page))
         self.request([copy for copy in released if is_to_call(copy)], anew=False)
         released = [copy for copy in released if not is_to_call(copy)]
-        self._request_outdated(key, page)
+        self._request_outdated(page)
         if self.gives_items and not gave_items:
             self.look_again(released)
         else:
             for copy in released:
-                self.leave(key, copy, answered=gave_items)
+                self.leave(page.key, copy, answered=gave_items)
 
-    def discarded(self, key: str, *, refused: bool = False) -> None:
+    def discarded(self, page: Observation, *, refused: bool = False) -> None:
         """Request one copy of a page that failed, unless the index has another page like it.
 
         :param refused: the spider has asked for the page again, so its content was a wrong one:
             request all copies.
         """
-        self.look_again(self._held.take(key), all_at_once=refused)
-        self._request_outdated(key)
+        self._request_outdated(page)
+        self.look_again(self._held.take(page.key), all_at_once=refused)
 
-    def _request_outdated(self, key: str | None = None, settled: Text | None = None) -> None:
-        """Request the copies of pages that came again with other content.
+    def _request_outdated(self, settled: Observation) -> None:
+        """If a page came with other content, request the copies of the former one."""
+        key, _ = self._came.pop((settled.key, settled.fingerprint), (None, None))
+        for one in () if key is None else {key, settled.key}:
+            self.request(self._left.take(one, partial(self._is_outdated, settled)))
 
-        :param key: only of those that were settled under this key.
-        :param settled: only of those that came with this content.
-        """
-        for copies in self._outdated.take_all() if key is None else [self._outdated.take(key)]:
-            self.request(copies)
-        for (page, fingerprint), (content, under) in [*self._came.items()]:
-            if key in (None, under) and (settled is None or not self._differs(content, settled)):
-                del self._came[page, fingerprint]
-                self.request(self._left.take(page, partial(self._differs, content)))
-
-    def _differs(self, page: Text | None, copy: Text) -> bool:
-        return page is None or not self._rules.same_text(copy, page)
+    def _is_outdated(self, page: Text, copy: DroppedCopy) -> bool:
+        return not self._rules.same_text(copy.seen, page)
 
     def came_again(self, key: str, page: Text | None, under: str) -> None:
         """Record that a page arrived, perhaps again. If it has other content now than its dropped
@@ -315,34 +277,32 @@ class Retries:
         :param page: the content; None if it cannot be judged.
         :param under: key under which the page came and will be settled, mostly `key`.
         """
-        copies = self._left.take(key, partial(self._differs, page))
         if page is None:  # it will not be settled
-            self.request(copies)
+            self.request(self._left.take(key))
             return
-        self._outdated.add(under, *copies)
-        self._came[key, page.fingerprint] = page, under
+        self._came[under, page.fingerprint] = key, page
+        for copy in self._left.by_page.get(key, ()):  # until then, they need no other answer
+            copy.answered = copy.answered or self._is_outdated(page, copy)
 
     def requested_by_callback(self, key: str) -> None:
         """Release the held copies with this key, because a callback requests the page again."""
-        self._held.take_all(lambda copy: copy.key == key)
+        self._held.take_all(lambda copy: copy.seen.key == key)
 
-    def arrived(self, request: Request, page: Text | None) -> bool:
-        """Record that a page arrived, or will not. Return True if its request was a retry, even one
-        that was scheduled before a pause.
+    def arrived(self, token: str, page: Text | None) -> None:
+        """Record that the page of a request arrived, or will not.
 
+        :param token: the value under `META_KEY`. It may be that of another object.
         :param page: what was observed; None if the page was not judged.
         """
-        token = request.meta.pop(self._meta_key, None)
         copy, _ = self._requested.pop(token, (None, None))
         if copy is not None:
             self._take_back(copy)
-            is_changed = page is not None and not self._rules.same_text(copy, page)
-            self.look_again(self._held.take(copy.key), all_at_once=is_changed)
-        return token is not None
+            is_changed = page is not None and self._is_outdated(page, copy)
+            self.look_again(self._held.take(copy.seen.key), all_at_once=is_changed)
 
     def answer_to(self, request: Request) -> Response | None:
         """Return the response of a copy that answers a request of this object; None without one."""
-        token = request.meta.get(self._meta_key, "")
+        token = request.meta.get(META_KEY, "")
         copy, answer = self._requested.get(token, (None, None))
         if copy is not None:
             self._requested[token] = copy, None
@@ -387,7 +347,7 @@ class Retries:
             response = self.responses.take(copy)
             token = uuid4().hex
             self._requested[token] = copy, None if anew else response
-            meta = copy.request.meta | {self._meta_key: token} | ({mark: True} if mark else {})
+            meta = copy.request.meta | {META_KEY: token} | ({mark: True} if mark else {})
             self._schedule(repeated(copy.request, meta, dont_filter=True))
 
     def look_again(self, copies: Sequence[DroppedCopy], *, all_at_once: bool = False) -> None:
@@ -398,7 +358,9 @@ class Retries:
 
     def _look_again_at_all(self) -> None:
         self._requested.clear()
-        self._request_outdated()
+        for key, page in self._came.values():  # whatever became of it
+            self.request(self._left.take(key, partial(self._is_outdated, page)))
+        self._came.clear()
         for copies in self._held.take_all():
             self.look_again(copies)
 
@@ -431,8 +393,8 @@ class Retries:
         elif missing:
             (first, anew), *others = missing
             self.request([first], anew=anew)
-            same = first.request
-            self._held.add(first.key, *(copy for copy, _ in others if copy.request is not same))
+            waiting = [copy for copy, _ in others if copy.request is not first.request]
+            self._held.add(first.seen.key, *waiting)
 
     def _try_patterns(self) -> None:
         """Request an unanswered copy of each URL pattern, unless enough were requested before.

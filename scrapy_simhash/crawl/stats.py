@@ -15,8 +15,9 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
     from scrapy.statscollectors import StatsCollector
 
+    from scrapy_simhash.crawl.retries import DroppedCopy
     from scrapy_simhash.detector import PageFingerprint
-    from scrapy_simhash.policy import Action, KeptReason, Outcome, PolicyAction
+    from scrapy_simhash.policy import Action, KeptReason, PolicyAction
     from scrapy_simhash.verdict import Verdict
 
 logger = logging.getLogger(__name__)
@@ -92,18 +93,15 @@ class CrawlStats:
             self.count(f"kept/{reason}")
             self.count(f"kept/{reason}/{kind}")
 
-    def take_back(self, key: str, representative: str | None, outcome: Outcome | None) -> None:
-        """Count a page no more, because it is judged again.
-
-        :param representative: None for an unchanged page.
-        :param outcome: under which it was counted.
-        """
+    def take_back(self, copy: DroppedCopy) -> None:
+        """Count a dropped page no more, because it is judged again."""
+        representative = copy.seen.representative
         kind = "unchanged" if representative is None else "near_duplicate"
-        for name in ("checked", kind, f"{outcome}/{kind}"):
+        for name in ("checked", kind, f"{copy.outcome}/{kind}"):
             self.count(name, -1)
-        if outcome == "dropped":
+        if copy.outcome == "dropped":
             self.count("dropped", -1)
-            self.patterns.take_back(key)
+            self.patterns.take_back(copy.seen.key)
         if representative is not None and representative in self.copies:
             self.copies[representative] -= 1
 

@@ -150,5 +150,6 @@ def test_a_page_that_only_led_to_itself_under_another_query_is_compared_with_tha
     story = PageToObserve("a?t=1", world.detector.fingerprint_page(html("clock")).fingerprint)
     world.judging.came_again("a?t=1", story, "a")
     assert world.requested == [], "the other content is not settled yet"
-    world.judging.retries.confirmed("a?t=1", story)
+    index = world.judging.index
+    world.judging.retries.confirmed(index.observe("a?t=1", story.fingerprint))
     assert [request.url for request in world.requested] == requested

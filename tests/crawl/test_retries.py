@@ -29,8 +29,9 @@ class World:
         self.retries = Retries(self._observe, self.scheduled.append, RULES, **options)
 
     def _observe(self, copies, then):
-        self.looked_at += [copy.key for copy in copies]
-        then([self.says.get(copy.key, observation("new", copy.key)) for copy in copies])
+        keys = [copy.seen.key for copy in copies]
+        self.looked_at += keys
+        then([self.says.get(key, observation("new", key)) for key in keys])
 
     def hold(self, representative, *keys):
         return [self.hold_copy(representative, dropped(key)) for key in keys]
@@ -44,7 +45,7 @@ class World:
     def near(self, *keys, **earlier):
         """Let copies be copies of a stored page."""
         for key in keys:
-            found = observation("near-duplicate", key, "page")
+            found = observation("near-duplicate", key, representative="page")
             self.says[key] = replace(found, earlier=Earlier(**earlier))
 
     def asked(self):
@@ -55,22 +56,27 @@ class World:
         return keys
 
     def arrives(self, key, evidence=NO_EVIDENCE):
-        return self.retries.arrived(self.came[key], dropped(key, evidence=evidence))
+        token = self.came[key].meta[META_KEY]
+        self.retries.arrived(token, observation("new", key, evidence=evidence))
 
     def comes_again(self, fingerprint=STORY):
-        page = None if fingerprint is None else dropped("page", fingerprint)
+        page = None if fingerprint is None else observation("changed", "page", fingerprint)
         self.retries.came_again("page", page, "page")
 
     def confirmed(self, fingerprint=STORY, **options):
-        self.retries.confirmed("page", dropped("page", fingerprint), **options)
+        self.retries.confirmed(observation("changed", "page", fingerprint), **options)
+
+    def discarded(self, key, fingerprint=STORY):
+        self.retries.discarded(observation("new", key, fingerprint))
 
 
-def observation(kind, key, representative=None):
-    return Observation(kind, key, BAN, representative, None, 0, provisional=False)
+def observation(kind, key, fingerprint=BAN, representative=None, evidence=NO_EVIDENCE):
+    return Observation(kind, key, fingerprint, representative, None, 0, evidence=evidence)
 
 
 def dropped(key, fingerprint=BAN, evidence=NO_EVIDENCE):
-    return DroppedCopy(key, fingerprint, evidence, Request(f"http://x.test/{key}"))
+    seen = observation("near-duplicate", key, fingerprint, "page", evidence)
+    return DroppedCopy(seen, Request(f"http://x.test/{key}"))
 
 
 @pytest.fixture
@@ -116,7 +122,7 @@ def test_if_a_page_gives_no_items_in_a_crawl_that_gives_some_its_copy_is_request
 def test_a_copy_whose_request_carries_something_else_is_requested(world, same):
     world.near("a", same_request=same)
     world.hold("page", "a")
-    world.retries.discarded("page")
+    world.discarded("page")
     assert world.asked() == ([] if same else ["a"])
 
 
@@ -144,7 +150,7 @@ def test_if_a_page_comes_with_other_content_the_copies_of_the_old_one_are_reques
     if settled == "confirmed":
         world.confirmed()
     else:
-        world.retries.discarded("page")
+        world.discarded("page")
     assert world.asked() == ["a", "b"]
     for asked in (["c"], []):
         world.comes_again(None)
@@ -202,13 +208,13 @@ def test_what_other_content_is_the_rules_of_the_index_say(world):
     of_story, of_news = (Evidence(sketch=bytes([number] * 128)) for number in (1, 2))
     world.retries.hold("page", dropped("a", evidence=of_story))
     world.retries.hold("page", dropped("b", evidence=of_news))
-    world.retries.confirmed("page", dropped("page", evidence=of_news))
-    world.retries.discarded("page")
+    world.retries.confirmed(observation("new", "page", evidence=of_news))
+    world.discarded("page")
     assert world.asked() == ["a"]
     # The page has other content now: the copies that wait are requested at once.
     for key in "cde":
         world.retries.hold("one", dropped(key, evidence=of_story))
-    world.retries.discarded("one")
+    world.discarded("one")
     assert world.asked() == ["c"]
     world.arrives("c", of_news)
     assert world.asked() == ["d", "e"]
@@ -231,8 +237,8 @@ def test_what_is_asked_for_is_the_same_request_past_the_filter(world):
         priority=3,
         flags=["mine"],
     )
-    world.retries.hold("page", DroppedCopy("a", BAN, evidence=NO_EVIDENCE, request=request))
-    world.retries.discarded("page")
+    world.retries.hold("page", DroppedCopy(dropped("a").seen, request))
+    world.discarded("page")
     [again] = world.scheduled
     for name in {*request.attributes} - {"dont_filter", "meta"}:
         assert getattr(again, name) == getattr(request, name), name
@@ -246,9 +252,9 @@ def test_several_items_of_a_page_ask_for_it_once():
     world = World(max_held=3)
     request = Request("http://x.test/a")
     for key in ("item 1", "item 2", "item 3"):
-        copy = DroppedCopy(key, BAN, evidence=NO_EVIDENCE, request=request)
+        copy = DroppedCopy(dropped(key).seen, request)
         assert world.hold_copy("item 0", copy)
-    world.retries.discarded("item 0")
+    world.discarded("item 0")
     assert world.asked() == ["a"]
     # And they make room at once.
     assert world.hold("other", "b", "c", "d") == [True, True, False]

@@ -7,7 +7,6 @@ from scrapy.http import Response
 from scrapy_simhash.confirmation import Confirmation
 from scrapy_simhash.crawl.retries import DroppedCopy
 from scrapy_simhash.crawl.settlement import Contents, PageState, Settlement
-from scrapy_simhash.evidence import NO_EVIDENCE
 from scrapy_simhash.index.rules import Rules
 from scrapy_simhash.policy import PASS
 
@@ -58,5 +57,5 @@ def test_the_callback_of_a_copy_runs_after_its_page_for_what_the_copy_may_have_o
     page, copy, expected
 ):
     request = Request("http://x.test/copy")
-    dropped = DroppedCopy("copy", 0, NO_EVIDENCE, request, **copy)
+    dropped = DroppedCopy(None, request, **copy)
     assert PageState("key", None, PASS, request, **page).calls_copy(dropped) == expected

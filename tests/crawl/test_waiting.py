@@ -12,7 +12,6 @@ from scrapy_simhash.confirmation import Confirmation
 from scrapy_simhash.crawl import waiting
 from scrapy_simhash.crawl.retries import DroppedCopy, Retries
 from scrapy_simhash.crawl.waiting import WaitingSpiders
-from scrapy_simhash.evidence import NO_EVIDENCE
 from scrapy_simhash.index.rules import Rules
 
 URL = "https://x.test/"
@@ -37,7 +36,7 @@ class World:
 
     def drop(self, number, **given):
         request = Request(f"{URL}{number}", **given)
-        copy = DroppedCopy(request.url, 0, NO_EVIDENCE, request)
+        copy = DroppedCopy(None, request)
         self.retries.responses.keep(copy, HtmlResponse(request.url))
 
     def nothing_to_do(self):
