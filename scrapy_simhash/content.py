@@ -11,12 +11,15 @@ A sketch cannot tell: a new price, or "cancelled", is one word in hundreds. So e
   one of a few thousand known numbers. If another long word is there, it is none of them, and
   neither is it if two letters are added: "unavailable" is no error for "available".
 
+Words with a capital letter may be names, in which each letter counts: `capitalized`.
+
 So a page is unchanged if its exact tokens are the same, and the letters of its long words differ by
 one that is added, left out or replaced.
 """
 
 from __future__ import annotations
 
+import re
 from functools import lru_cache
 from itertools import compress
 from typing import TYPE_CHECKING
@@ -30,6 +33,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+_WORD = re.compile(r"[^\W\d_]{6,}")
 _MASK = (1 << 64) - 1
 _MIN_LONG_LETTERS = 6
 # Scripts from here on have no letter case, or write a word with one or two characters.
@@ -58,6 +62,11 @@ def content_bytes(tokens: Sequence[str], token_hashes: NDArray[np.uint64]) -> by
     counts = np.bincount(codes & (_LETTERS - 1), minlength=_LETTERS).view(np.uint64)
     fuzzy = int(counts @ np.array(_numbers(), np.uint64))
     return exact.to_bytes(8, "big") + (fuzzy & _MASK).to_bytes(8, "big")
+
+
+def capitalized(text: str) -> str:
+    """Return the different words of a text that begin with a capital letter, sorted."""
+    return " ".join(sorted({word.casefold() for word in _WORD.findall(text) if word[0].isupper()}))
 
 
 def content_differs(one: bytes, other: bytes) -> bool:

@@ -11,7 +11,7 @@ from dataclasses import KW_ONLY, dataclass, replace
 from typing import TYPE_CHECKING
 
 from scrapy_simhash.confirmation import site_number
-from scrapy_simhash.content import content_bytes
+from scrapy_simhash.content import capitalized, content_bytes
 from scrapy_simhash.errors import EmptyText, ExtractionError, UnsupportedText
 from scrapy_simhash.evidence import NO_EVIDENCE, Evidence, label_of
 from scrapy_simhash.extraction import Extraction, extract, plain_text
@@ -264,8 +264,9 @@ class Detector:
     ) -> Evidence:
         names = extraction.names or Names(extraction.title, (extraction.heading,))
         title, heading = page_names(names, extraction.text, len(tokens))
-        said = [*tokens, *extraction.states]
-        said_hashes = np.concatenate((hashes, token_hashes(extraction.states)))
+        beside = [*extraction.states, capitalized(extraction.text)] if self.versions else []
+        said = [*tokens, *beside]
+        said_hashes = np.concatenate((hashes, token_hashes(beside)))
         return Evidence(
             sketch=sketched,
             site=site_number(extraction.site),

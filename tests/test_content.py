@@ -53,6 +53,8 @@ def is_unchanged(one, other, confirmation=None):
         (TEXT.replace("in stock", "available"), "available", "unavailable"),
         (TEXT.replace("in stock", "regular"), "regular", "irregular"),
         (TEXT.replace("in stock", "incomplete"), "incomplete", "complete"),
+        (TEXT.replace("brewery", "hall of Kowalski"), "Kowalski", "Kowalska"),
+        (TEXT.replace("Friday", "Zürichstraße"), "Zürichstraße", "Zurichstraße"),
         (GREEK, "μεσημέρι", "απόγευμα"),
         (CHINESE, "停航", "开航"),
         (CHINESE, "八十九", "七十九"),

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from scrapy_simhash.confirmation import name_bytes, site_number
-from scrapy_simhash.content import content_bytes
+from scrapy_simhash.content import capitalized, content_bytes
 from scrapy_simhash.detector import Detector
 from scrapy_simhash.evidence import Evidence
 from scrapy_simhash.extraction import Extraction
@@ -62,6 +62,7 @@ class TestEvidence:
         found = Detector(SCHEME).fingerprint_page(page)
         text = "\n".join(["A new ferry", *PARAGRAPHS])
         tokens = SCHEME.tokens(text)
+        said = [*tokens, capitalized(text)]
         names = Names("Ferry news", ["A new ferry"], sites=["ferry.example"])
         title, heading = page_names(names, text)
         assert heading[:10] == name_bytes("A new ferry")
@@ -71,7 +72,7 @@ class TestEvidence:
             title=title,
             heading=heading,
             certainty=SCHEME.certain_fingerprint(tokens).certainty,
-            content=content_bytes(tokens, token_hashes(tokens)),
+            content=content_bytes(said, token_hashes(said)),
             label=b"A new ferry",
         )
 

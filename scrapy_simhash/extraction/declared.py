@@ -253,7 +253,8 @@ def _properties_of(node: dict[str, Any]) -> Iterator[tuple[str, Any]]:
 def _add(thing: Thing, key: str, text: str) -> None:
     """Add an identity or a state."""
     if key in _STATES:
-        thing.states.append(f"{key} {_local(text)}")
+        # An availability may be a URL, with ``https`` or without.
+        thing.states.append(f"{key} {_local(text) if '//' in text else text.lower()}")
     if found := identity_of(_IDENTITIES.get(key, ""), text):
         thing.identities.append(found)
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 from functools import cached_property
-from itertools import dropwhile, islice
 from typing import TYPE_CHECKING
 
 from scrapy_simhash.extraction.choices import choices
@@ -23,6 +22,7 @@ from scrapy_simhash.extraction.naming import (
 from scrapy_simhash.extraction.readability import element_class
 from scrapy_simhash.extraction.segments import MAX_SHORT_WORDS, content_lines, words_of
 from scrapy_simhash.extraction.selectors import Selectors, compiled_selector, compiled_values
+from scrapy_simhash.extraction.states import notices, prices
 from scrapy_simhash.extraction.targets import embedded_documents, final_targets, own_targets
 from scrapy_simhash.lazy import etree
 from scrapy_simhash.sites import registered_domain
@@ -63,15 +63,6 @@ _RAW_TAGS = frozenset((b"script", b"style", b"title", b"textarea", b"iframe", b"
 # several times faster, and few pages in Latin script contain that byte.
 _MARKS = re.compile(b"\xee\x80[\x80-\x8f]")
 _NONCHARACTERS = re.compile(b"\xef\xbf[\xbe\xbf]")
-_SIGN = r"[$£¥฿\u20a0-\u20cf]"
-_AMOUNT_IN_DIGITS = r"\d(?:[\d.,'\u2019]|[ \u00a0\u202f](?=\d{3}(?!\d))){0,15}"
-_AMOUNT = re.compile(f"{_SIGN} ?{_AMOUNT_IN_DIGITS}|{_AMOUNT_IN_DIGITS} ?{_SIGN}")
-_MAX_PRICES = 3
-_MAX_LINES_BELOW = 10
-# Chrome says nothing of its links, so these are looked for; and so many pieces of the text of each.
-_MAX_LINKS = 500
-_MAX_PIECES = 20
-_MIN_TEXT_WORDS = 8
 
 
 @dataclass(frozen=True)
@@ -343,47 +334,12 @@ class Page:
                 *(choices(elements) if words_of(self.content) < MAX_SHORT_WORDS else ()),
             ),
             states=(
-                *(main.states or _prices(self.lines)),
-                *_notices(self.lines, elements),
+                *(main.states or prices(self.lines)),
+                *notices(self.lines, elements),
                 *final_targets(self.lines),
             ),
             distinct=self._distinct,
         )
-
-
-def _prices(lines: Sequence[Line]) -> list[str]:
-    """Return the first amounts of money on a page, which are often in a form or an aside.
-
-    Those in links, in lists, or after a link, are prices of other things.
-    """
-    found: list[str] = []
-    before: tuple[str, ...] = ()
-    for line in lines:
-        # Most lines have neither a dollar nor another sign, and the search is slow.
-        if "$" in line.text or not line.text.isascii():
-            is_own = not (line.row or line.targets or line.link_characters or before)
-            found += _AMOUNT.findall(line.text) if is_own else ()
-            if len(found) >= _MAX_PRICES:
-                break
-        before = line.targets
-    return found[:_MAX_PRICES]
-
-
-def _notices(lines: Sequence[Line], elements: Elements) -> Iterator[str]:
-    """Yield short lines without digits between the heading and the first text that are no part of
-    the content, such as "Cancelled" in an aside or "Sold out" on the button of a form. Links are
-    none.
-    """
-    below = [*islice(dropwhile(lambda line: not line.heading, lines), 1, _MAX_LINES_BELOW)]
-    texts = (at for at, line in enumerate(below) if line.words >= _MIN_TEXT_WORDS)
-    found = [
-        line.text
-        for line in below[: next(texts, 0)]
-        if (line.chrome or line.aside) and not (line.is_links or any(map(str.isdigit, line.text)))
-    ]
-    links = islice(elements.root.iter("a"), _MAX_LINKS) if found else ()
-    linked = {" ".join("".join(islice(one.itertext(), _MAX_PIECES)).split()) for one in links}
-    yield from (text for text in found if text not in linked)
 
 
 def _linked(links: Iterable[HtmlElement], relation: str) -> Iterator[str]:

@@ -279,6 +279,9 @@ class TestIdentities:
             ("<aside>Cancelled</aside><form><button>Sold out</button></form>", ("Cancelled", "Sold out")),
             ("<aside>12 views</aside><p>Open</p>", ()),
             (TEXT + "<aside>Cancelled</aside>", ()),
+            ("<aside>CHF 12.50 USD 9</aside><form><b>12,50 zł</b></form>", ("CHF 12.50", "USD 9", "12,50 zł")),
+            ("<aside><p>ab 125 kr.</p><p>9,- <p>3 kg</p></aside>", ("125 kr.", "9,-")),
+            ("<div itemscope><b itemprop=price>12 €/Day</b></div>", ("price 12 €/day",)),
             ("<p><a href=tel:+12>Call</a> <a href='mailto:a@b.example?x'>us</a>", ("tel:+12", "mailto:a@b.example")),
             ("<p><a href=/files/b.pdf?s=1>Plan</a>", ("b.pdf",)),
             # Tokens are others at each visit.
@@ -292,6 +295,20 @@ class TestIdentities:
     )  # fmt: skip
     def test_states_of_the_main_thing(self, html, states):
         page = extract(f"<title>Boat 7 - Shop</title><h1>Boat 7</h1>{html}{TEXT}", "text")
+        assert page.states == states
+
+    @pytest.mark.parametrize(
+        ("html", "states"),
+        [
+            ("<main>{}<aside><b>Cancelled</b><p>7 views</aside></main>", ("Cancelled",)),
+            ("<div>{}<form><b>USD 9</b><div><button>Sold out</button></div></form></div>", ("USD 9", "Sold out")),
+            ("<main>{}</main><aside>Cancelled</aside>", ()),
+            ("<main>{}<div class=comments>Nice</div><aside><a href=/b>Oar</a></aside></main>", ()),
+            ("<main>{}" + "<p>Of iron" * 20 + "<aside>Cancelled</aside></main>", ()),
+        ],
+    )  # fmt: skip
+    def test_notices_beside_the_text(self, html, states):
+        page = extract(html.format(f"<h1>Boat 7</h1>{TEXT}"), "text")
         assert page.states == states
 
     def test_the_last_name_in_a_breadcrumb_is_the_page_if_it_leads_nowhere(self):

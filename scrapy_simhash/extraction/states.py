@@ -1,0 +1,78 @@
+"""Find what a page shows of its state besides its text: prices, and notices such as "Sold out".
+
+They are often in a form or an aside, which are no content. An incremental crawl compares them with
+those of an earlier crawl (`scrapy_simhash.content`).
+"""
+
+from __future__ import annotations
+
+import re
+from itertools import dropwhile, islice
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from scrapy_simhash.extraction.elements import Elements
+    from scrapy_simhash.extraction.lines import Line
+
+_SIGN = r"[$£¥฿\u20a0-\u20cf]"
+_NUMBER = r"\d(?:[\d.,'\u2019]|[ \u00a0\u202f](?=\d{3}(?!\d))){0,15}"
+_AMOUNT = re.compile(f"{_SIGN} ?{_NUMBER}|{_NUMBER} ?{_SIGN}")
+# Codes of currencies, and the words of those that have no sign.
+_WORD = r"(?<![^\W\d])(?:[A-Z]{3}|zł|kr|Kč|Ft|lei|руб|грн|дин|лв|TL|Rs|Fr|[円元원])(?!\w)\.?"  # noqa: RUF001
+_AMOUNT_WITH_WORD = re.compile(f"{_WORD} ?{_NUMBER}|{_NUMBER} ?(?:{_WORD}|[-\u2013](?!\\w))")
+_MAX_PRICES = 3
+_MAX_LINES_BELOW = 20
+_MIN_TEXT_WORDS = 8
+# Chrome says nothing of its links, so these are looked for; and so many pieces of the text of each.
+_MAX_LINKS = 500
+_MAX_PIECES = 20
+
+
+def prices(lines: Sequence[Line]) -> list[str]:
+    """Return the first amounts of money on a page, with the sign of a currency.
+
+    Those in links, in lists, or after a link, are prices of other things.
+    """
+    found: list[str] = []
+    before: tuple[str, ...] = ()
+    for line in lines:
+        # Most lines have neither a dollar nor another sign, and the search is slow.
+        if "$" in line.text or not line.text.isascii():
+            is_own = not (line.row or line.targets or line.link_characters or before)
+            found += _AMOUNT.findall(line.text) if is_own else ()
+            if len(found) >= _MAX_PRICES:
+                break
+        before = line.targets
+    return found[:_MAX_PRICES]
+
+
+def notices(lines: Sequence[Line], elements: Elements) -> Iterator[str]:
+    """Yield the short lines below the heading that are no part of the content, such as "Cancelled"
+    in an aside or "Sold out" on the button of a form. Of those with digits, yield amounts of money.
+
+    Before the first text, all of them count, after it those in the same element as the heading.
+    Links are none.
+    """
+    headed = islice(dropwhile(lambda line: not line.heading, lines), _MAX_LINES_BELOW)
+    heading = next(headed, None)
+    below = list(headed)
+    texts = [at for at, line in enumerate(below) if line.words >= _MIN_TEXT_WORDS]
+    if heading is None or not texts:
+        return
+    found = [
+        line.text
+        for at, line in enumerate(below)
+        if (line.chrome or line.aside)
+        and line.words < _MIN_TEXT_WORDS
+        and not line.is_links
+        and (at < texts[0] or (not line.aside and 0 < heading.level <= line.level))
+    ]
+    links = islice(elements.root.iter("a"), _MAX_LINKS) if found else ()
+    linked = {" ".join("".join(islice(one.itertext(), _MAX_PIECES)).split()) for one in links}
+    for text in found:
+        if any(map(str.isdigit, text)):
+            yield from _AMOUNT_WITH_WORD.findall(text)
+        elif text not in linked:
+            yield text
