@@ -2,7 +2,8 @@
 
 ``python -m tests.crawl.generated FIRST COUNT [SHAPE…]`` runs COUNT seeds of each shape, and prints a
 line of JSON for each pair of crawls: what was lost, how many requests were made, and what was
-dropped.
+dropped. ``python -m tests.crawl.generated ways [SHAPE…]`` runs each way of each shape, one page after
+the other, so that its numbers are the same each time.
 """
 
 from __future__ import annotations
@@ -15,15 +16,20 @@ import sys
 import tempfile
 import time
 from collections import Counter
+from itertools import count
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from scrapy import signals
 from scrapy.crawler import AsyncCrawlerProcess, Crawler
 from scrapy.settings import Settings
 
+from tests.crawl import generated_failing  # noqa: F401 - has shapes, too
 from tests.crawl.generated_spiders import SHAPES
 from tests.crawl.harness import index_settings
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
 
 TIMEOUT_S = 30
 _SETTINGS = {
@@ -60,13 +66,26 @@ def settings_of(shape: str, seed: int) -> dict[str, Any]:
     return settings | SHAPES[shape].settings_of_shape
 
 
+def ways(*shapes: str) -> Iterator[tuple[str, int, dict[str, Any]]]:
+    """Yield each way of some shapes, or of all: the shape, a seed that takes the way, and settings."""
+    for shape in shapes or SHAPES:
+        missing = set(SHAPES[shape].ways)
+        for seed in count():
+            spider = SHAPES[shape](seed)
+            if spider.way in missing:
+                missing.remove(spider.way)
+                yield shape, seed, {"CONCURRENT_REQUESTS": 1} | spider.settings_of_shape
+            if not missing:
+                break
+
+
 async def crawl(
-    process: Any, shape: str, seed: int, directory: Path, *, on: bool
+    process: Any, shape: str, seed: int, directory: Path, chosen: dict[str, Any], *, on: bool
 ) -> dict[str, Any]:
     """Run a crawl; return its contents, its stats, and whether it hung."""
     settings = (
         _SETTINGS
-        | settings_of(shape, seed)
+        | chosen
         | {"SIMHASH_ENABLED": on, "SIMHASH_DIR": str(directory)}
         | index_settings(directory)
     )
@@ -110,13 +129,13 @@ async def crawl_once(
     return {"contents": contents, "stats": stats, "hung": not done, "way": way}
 
 
-async def compare(process: Any, shape: str, seed: int) -> dict[str, Any]:
+async def compare(process: Any, shape: str, seed: int, chosen: dict[str, Any]) -> dict[str, Any]:
     """Run a shape without and with the plugin, and return what the second crawl lost."""
     with tempfile.TemporaryDirectory() as directory:
         began_s = time.monotonic()
-        off = await crawl(process, shape, seed, Path(directory, "off"), on=False)
+        off = await crawl(process, shape, seed, Path(directory, "off"), chosen, on=False)
         between_s = time.monotonic()
-        on = await crawl(process, shape, seed, Path(directory, "on"), on=True)
+        on = await crawl(process, shape, seed, Path(directory, "on"), chosen, on=True)
         ended_s = time.monotonic()
     asked = "downloader/request_count"
     return {
@@ -126,6 +145,7 @@ async def compare(process: Any, shape: str, seed: int) -> dict[str, Any]:
         "of": len(off["contents"]),
         "hung": on["hung"] or on["stats"].get("finish_reason") != off["stats"].get("finish_reason"),
         "requests": [off["stats"].get(asked, 0), on["stats"].get(asked, 0)],
+        "items": on["stats"].get("item_scraped_count", 0),
         "seconds": [round(between_s - began_s, 2), round(ended_s - between_s, 2)],
         "simhash": {
             name.removeprefix("simhash/"): value
@@ -133,11 +153,12 @@ async def compare(process: Any, shape: str, seed: int) -> dict[str, Any]:
             if name.startswith(("simhash/dropped", "simhash/kept", "simhash/resch"))
         },
         "errors": {name: value for name, value in on["stats"].items() if "simhash/errors" in name},
-        "way": f"{on['way']} {settings_of(shape, seed)}",
+        "way": on["way"],
+        "settings": chosen,
     }
 
 
-def main(first: int, count: int, *shapes: str) -> None:
+def main(crawls: Iterable[tuple[str, int, dict[str, Any]]]) -> None:
     """Compare crawls, and print the results."""
     logging.disable(logging.CRITICAL)
     process = AsyncCrawlerProcess(Settings({"LOG_ENABLED": False}))
@@ -145,9 +166,8 @@ def main(first: int, count: int, *shapes: str) -> None:
 
     async def run() -> None:
         try:
-            for seed in range(first, first + count):
-                for shape in shapes or SHAPES:
-                    print(json.dumps(await compare(process, shape, seed)), flush=True)
+            for one in crawls:
+                print(json.dumps(await compare(process, *one)), flush=True)
         finally:
             reactor.callLater(0, reactor.stop)
 
@@ -158,4 +178,12 @@ def main(first: int, count: int, *shapes: str) -> None:
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]), int(sys.argv[2]), *sys.argv[3:])
+    if sys.argv[1] == "ways":
+        main(ways(*sys.argv[2:]))
+    else:
+        first, seeds = map(int, sys.argv[1:3])
+        main(
+            (shape, seed, settings_of(shape, seed))
+            for seed in range(first, first + seeds)
+            for shape in sys.argv[3:] or SHAPES
+        )

@@ -9,7 +9,7 @@ from uuid import uuid4
 from scrapy import Request
 from scrapy.core.downloader.handlers.base import BaseDownloadHandler
 from scrapy.core.scheduler import Scheduler
-from scrapy.exceptions import DropItem
+from scrapy.exceptions import DropItem, IgnoreRequest
 from scrapy.http import HtmlResponse
 
 if TYPE_CHECKING:
@@ -30,7 +30,9 @@ class SiteHandler(BaseDownloadHandler):
 
 
 class ValidatingPipeline:
-    """Refuses items that say so: drops them, or fails; at once or late. Requests what is next."""
+    """Refuses items that say so: drops them, or fails; at once, late, or after the last page.
+    Requests what is next.
+    """
 
     def __init__(self, crawler: Crawler) -> None:
         self._crawler = crawler
@@ -43,6 +45,9 @@ class ValidatingPipeline:
         refused = item.get("refused")
         if refused and "late" in refused:
             await asyncio.sleep(0.06)
+        if refused and "last" in refused:  # the items of the last page are judged meanwhile
+            await self._crawler.spider.last.wait()
+            await asyncio.sleep(0.1)
         if item.get("slow"):
             await asyncio.sleep(0.03)
         if item.get("next"):
@@ -52,6 +57,29 @@ class ValidatingPipeline:
         if refused:
             raise ValueError("database gone")
         return item
+
+
+class RefusingMiddleware:
+    """Refuses the copy that a spider is to get for the second time, and items that break."""
+
+    def __init__(self, crawler: Crawler) -> None:
+        self._crawler = crawler
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> RefusingMiddleware:
+        return cls(crawler)
+
+    def process_spider_input(self, response: Response) -> None:
+        spider: Any = self._crawler.spider
+        path = response.url.partition("example")[2]
+        if spider.way == "refused" and path == "/d/0?print=0" and spider.asked[path] > 1:
+            raise IgnoreRequest("refused")
+
+    async def process_spider_output(self, response: Response, result: Any) -> Any:
+        async for output in result:
+            if isinstance(output, dict) and output.get("breaks"):
+                raise RuntimeError("this middleware breaks")
+            yield output
 
 
 class StampingMiddleware:

@@ -10,7 +10,6 @@ from scrapy_simhash.errors import StorageError
 from scrapy_simhash.index import open_index
 from tests.crawl.harness import Crawl, crawled, run
 from tests.crawl.pages import page
-from tests.crawl.retry_spiders import COMPONENTS
 
 pytest.importorskip("plyvel", reason="the indexes here are in LevelDB")
 
@@ -120,7 +119,7 @@ def test_retries_without_an_index(site, tmp_path):
     ]
     crawl = Crawl(
         [original],
-        SETTINGS | COMPONENTS,
+        SETTINGS,
         spider="tests.crawl.retry_spiders.ScriptedSpider",
         arguments={"copies": copies, "script": ["raise"] * 2},
     )

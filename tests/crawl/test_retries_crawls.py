@@ -1,22 +1,67 @@
-"""Crawls whose originals fail while their copies are dropped: exactly one of them is kept."""
+"""Retries in other modes and with other crawls; `generated_failing` has those of one crawl."""
 
 import pytest
+from scrapy import signals
+from scrapy.downloadermiddlewares.retry import get_retry_request
 
-from tests.crawl.harness import IN_ORDER, Crawl, crawled, run, run_named
-from tests.crawl.pages import ARTICLES, page
-from tests.crawl.retry_spiders import COMPONENTS, HELD_AT_MOST, ScriptedSpider
-from tests.crawl.site import HTML, Answer, HangUp, html
+from scrapy_simhash import open_index
+from tests.crawl.harness import IN_ORDER, Crawl, crawled, run
+from tests.crawl.pages import page, put_articles
+from tests.crawl.retry_spiders import HELD_AT_MOST, ScriptedSpider, until
+from tests.crawl.spiders import FromCrawler
 
 COPIES = 3
+SETTINGS = IN_ORDER | {"SIMHASH_WORKERS": 0}
+INCREMENTAL = {"SIMHASH_INCREMENTAL": True}
+
+# What has happened in this process, in any of its crawls.
+HAPPENED = set()
 
 
-def crawl(original, copies, script=(), *, settings=None, **arguments):
-    return Crawl(
-        [original],
-        COMPONENTS | IN_ORDER | {"SIMHASH_WORKERS": 0} | (settings or {}),
-        spider=f"{ScriptedSpider.__module__}.ScriptedSpider",
-        arguments={"copies": copies, "script": script, **arguments},
-    )
+class FirstOfTwoSpider(ScriptedSpider):
+    """Fails in its callback when the other crawl of the process is idle."""
+
+    async def parse(self, response, **kwargs):
+        self.note(response)
+        HAPPENED.add("begun")
+        await until(lambda: "idle" in HAPPENED, "the other crawl is idle")
+        async for output in self.outcome(response, self.next_step(), {"path": "/first"}):
+            yield output
+
+
+class SecondOfTwoSpider(ScriptedSpider):
+    """Starts when the callback of the other crawl of the process has started."""
+
+    @classmethod
+    def from_crawler(cls, crawler, *args, **kwargs):
+        spider = super().from_crawler(crawler, *args, **kwargs)
+        crawler.signals.connect(spider.is_idle, signal=signals.spider_idle)
+        return spider
+
+    async def start(self):
+        await until(lambda: "begun" in HAPPENED, "the other crawl has begun")
+        async for output in super().start():
+            yield output
+
+    def is_idle(self):
+        HAPPENED.add("idle")
+
+
+class AskingAgain(FromCrawler):
+    """A spider middleware that retries pages whose callback raised."""
+
+    def process_spider_exception(self, response, exception):
+        return [get_retry_request(response.request, spider=self.crawler.spider, reason="error")]
+
+
+class TakingOne:
+    """A spider middleware on the engine's side of ours that takes no more than a page's first
+    output."""
+
+    async def process_spider_output(self, response, result):
+        async for output in result:
+            yield output
+            break
 
 
 def put(site, name, count=COPIES, **how):
@@ -33,124 +78,118 @@ def kept(result):
     return [item["path"] for item in result.items if "path" in item]
 
 
-# Originals that fail
-
-FAILURES = {
-    "callback": ["raise"],
-    "pipeline": ["spoil"],
-    "middleware": ["break"],
-    "everything": ["spoil", "raise", "break"],
-    "all": ["raise"] * 4,
-}
-
-
-@pytest.fixture(scope="module")
-def failures(site, module_path):
-    crawls = {}
-    for name, script in FAILURES.items():
-        original, *copies = put(site, name)
-        crawls[name] = crawl(original, copies, script)
-    return run_named(module_path / "failures", crawls)
-
-
-@pytest.mark.parametrize("name", FAILURES)
-def test_copies_of_a_page_that_failed_are_asked_for_until_one_is_kept(failures, name):
-    result = failures[name]
-    failed = len(FAILURES[name])
-    assert result.finish_reason == "finished"
-    tried = [f"/{name}", *(f"/{name}/{number}" for number in range(1, COPIES + 1))]
-    assert result.seen() == tried[: failed + 1]
-    assert kept(result) == tried[failed : failed + 1]
-    assert result.stat("discarded") == failed
-    assert result.stat("rescheduled") == min(failed, COPIES)
-    # Each page counts once, as what it was in the end.
-    assert result.stat("dropped") == COPIES - min(failed, COPIES)
-    assert result.stat("checked") == COPIES + 1
-    assert result.stat("index/size") == (failed <= COPIES)
-
-
-# Copies whose second request is answered in another way
-
-FEW = "<html><body><p>Too few words are here.</p></body></html>"
-# What comes → the answer, the paths that callbacks see, those of the items, and stats.
-NEXT = (["", "/2"], ["/2"], {"rescheduled": 2})
-NO_CONTENT = (["", "/1", "/2"], None, {"rescheduled": 2, "discarded": 1, "index/size": 1})
-FATES = {
-    "gone": (Answer(b"gone", 404, HTML), *NEXT),
-    "hang-up": (Answer(b"", barrier=HangUp()), *NEXT),
-    "moved-to-itself": (Answer(b"", 302, {"Location": "/moved-to-itself/1"}), *NEXT),
-    **{f"refused-{what}": (None, *NEXT) for what in ("request", "response", "page")},
-    # It passes, and the next one has its chance.
-    "no-html": (Answer(page("mill").encode(), headers={"Content-Type": "text/plain"}), *NO_CONTENT),
-    "few-words": (html(FEW), *NO_CONTENT),
-    # Other content sets the others free.
-    "moved-away": (
-        *(Answer(b"", 302, {"Location": "/elsewhere"}), None, ["/elsewhere", "/2"]),
-        {"rescheduled": 3, "near_duplicate": COPIES - 2},
-    ),
-    # The page that failed stands for the others.
-    "moved-back": (
-        *(Answer(b"", 302, {"Location": "/moved-back"}), ["", ""], [""], {"rescheduled": 1}),
-    ),
-}
-
-
-@pytest.fixture(scope="module")
-def fates(site, module_path):
-    site.put("/elsewhere", page("tram"))
-    crawls = {}
-    for name, (answer, *_) in FATES.items():
-        original, *copies = put(site, name)
-        if answer is not None:
-            copies[0] = site.put_turns(f"/{name}/1", html(page("mill", copy=1)), answer)
-        settings = {"REDIRECT_MAX_TIMES": 3}
-        crawls[name] = crawl(original, copies, ["raise"], settings=settings)
-    return run_named(module_path / "fates", crawls)
-
-
-@pytest.mark.parametrize("name", FATES)
-def test_a_copy_that_comes_back_otherwise_gives_the_next_its_chance(fates, name):
-    result, (_, seen, items, stats) = fates[name], FATES[name]
-    assert result.finish_reason == "finished"
-    for expected, found in ((seen, result.seen()), (items, kept(result))):
-        if expected is not None:
-            assert found == [
-                path if path == "/elsewhere" else f"/{name}{path}" for path in expected
-            ]
-    assert {stat: result.stat(stat) for stat in stats} == stats
-    if name.startswith("refused"):
-        assert result.stats[f"refused/{name.partition('-')[2]}"] == 1
-
-
-# Ban pages
-
-
-def test_a_ban_page_that_stays_one_is_not_asked_for_without_end(site, tmp_path):
-    passing = site.put_turns("/stays/0", html(page("mill")), html(page("clock")))
-    staying = [site.put(f"/stays/{place}", page("mill")) for place in (1, 2)]
-    result = crawled(
-        tmp_path,
-        [passing, *staying, site.put("/stays/last", page("paper"))],
-        IN_ORDER | {"CLOSESPIDER_PAGECOUNT": 100},
-        spider=f"{ScriptedSpider.__module__}.AskingLastSpider",
-        arguments={"ban": ARTICLES["mill"][0]},
+def crawl(name, original, copies=(), script=(), *, spider=ScriptedSpider, **settings):
+    """Return a crawl by a script."""
+    return Crawl(
+        [original],
+        SETTINGS | settings,
+        spider=f"{spider.__module__}.{spider.__name__}",
+        name=name,
+        arguments={"copies": list(copies), "script": list(script)},
     )
-    assert result.finish_reason == "finished"
-    assert {item["title"] for item in result.items} == {ARTICLES["clock"][0], ARTICLES["paper"][0]}
 
 
-# Held copies
+# Where links are followed, and where too many copies wait
+
+
+def test_where_links_are_followed_a_copy_gives_the_item_that_the_page_has_not_given(site, tmp_path):
+    put_articles(site, "/linked/1 tram", "/linked/2 bees")
+    # With two links, the pages would lead on.
+    original, *copies = put(site, "follow", links=["/linked/1", "/linked/2", "/linked/1"])
+    [result] = run(tmp_path, crawl("follow", original, copies, ["raise"], SIMHASH_FOLLOW=True))
+    tried = ["/follow", "/follow/1", "/follow/2", "/follow/3"]
+    pages = [event for event in result.events if "linked" not in event["path"]]
+    # The others are requested again for theirs, because their page fails.
+    assert [event["path"] for event in pages[: len(tried)]] == tried
+    assert kept(result)[0] == "/follow/1"
+    assert result.stat("dropped_items") >= COPIES - 1
+    assert 1 <= result.stat("rescheduled") < COPIES
 
 
 def test_copies_beyond_the_limit_are_not_held_but_kept(site, tmp_path):
     original, *copies = put(site, "many", 5)
-    requests = crawl(original, copies, ["raise"])
     setup = f"{ScriptedSpider.__module__}.hold_few_copies"
-    [result] = run(tmp_path, requests, setup=setup)
+    [result] = run(tmp_path, crawl("many", original, copies, ["raise"]), setup=setup)
     # The held copies were dropped, and one of them was requested again.
     assert result.stat("kept/held_too_many") == 5 - HELD_AT_MOST
     assert result.stat("dropped") == HELD_AT_MOST - 1
-    assert kept(result)[: 5 - HELD_AT_MOST] == ["/many/3", "/many/4", "/many/5"]
-    assert kept(result)[5 - HELD_AT_MOST :] == ["/many/1"]
+    assert kept(result) == ["/many/3", "/many/4", "/many/5", "/many/1"]
     events = [result.event(f"/many/{number}") for number in (3, 4, 5)]
     assert {event["verdict"]["kind"] for event in events} == {"near-duplicate"}
+
+
+# Incremental crawls
+
+
+@pytest.fixture(scope="module")
+def incremental(site, module_path):
+    """The first crawl of each name keeps one page or none, the second sees the same pages."""
+    crawls = {}
+    for name, failures in (("one", 2), ("none", 4)):
+        original, *copies = put(site, name)
+        crawls[name] = crawl(name, original, copies, ["raise"] * failures, **INCREMENTAL)
+        urls = [original, *copies]
+        crawls[f"{name} again"] = Crawl(urls, SETTINGS | INCREMENTAL, name=name)
+    return dict(zip(crawls, run(module_path / "incremental", *crawls.values()), strict=True))
+
+
+def test_incremental_crawls_give_second_chances_too(incremental):
+    assert kept(incremental["one"]) == ["/one/2"]
+    assert incremental["one"].stat("rescheduled") == 2
+    assert kept(incremental["one again"]) == []
+    assert incremental["one again"].seen() == ["/one/2"]
+    assert incremental["one again"].stat("unchanged") == 1
+
+
+def test_content_that_failed_throughout_passes_the_next_incremental_crawl(incremental):
+    assert kept(incremental["none"]) == []
+    assert incremental["none"].stat("discarded") == 4
+    assert incremental["none again"].seen() == ["/none"]
+
+
+def test_content_whose_copies_were_dropped_before_a_kill_passes_the_next_crawl(site, tmp_path):
+    original, *copies = put(site, "killed")
+    with pytest.raises(AssertionError):  # the process did not end well
+        run(tmp_path, crawl("killed", original, copies, ["kill"], **INCREMENTAL))
+    with open_index(tmp_path / "simhash" / "spiders" / "killed") as index:
+        assert len(list(index.near_duplicates())) == COPIES
+    after = crawled(tmp_path, copies, SETTINGS | INCREMENTAL, name="killed")
+    assert (after.seen(), after.stat("dropped")) == (["/killed/1"], COPIES - 1)
+
+
+# Several crawls on one index
+
+
+@pytest.mark.parametrize(("script", "expected"), [(["raise"], ["/two/1"]), (["keep"], [])])
+def test_a_copy_waits_for_the_page_of_another_crawl(site, tmp_path, script, expected):
+    original, copy = put(site, "two", 1)
+    shared = {"SIMHASH_SHARED": True}
+    both = [
+        crawl("a", original, script=script, spider=FirstOfTwoSpider, **shared),
+        crawl("b", copy, spider=SecondOfTwoSpider, **shared),
+    ]
+    first, second = run(tmp_path, both)
+    assert (first.finish_reason, second.finish_reason) == ("finished", "finished")
+    assert kept(second) == expected
+    assert second.stat("near_duplicate") == 1 - len(expected)
+    assert second.stat("rescheduled") == len(expected)
+    assert first.stat("index/size") <= second.stat("index/size") == 1
+
+
+# More than one thing at once
+
+
+def test_incremental_too_a_middleware_may_ask_again_for_a_page_that_failed(site, tmp_path):
+    original = site.put("/asked", page("mill"))
+    settings = INCREMENTAL | {"SPIDER_MIDDLEWARES": {f"{__name__}.AskingAgain": 900}}
+    [result] = run(tmp_path, crawl("asked", original, script=["raise"], **settings))
+    assert kept(result) == ["/asked"]
+
+
+def test_a_page_whose_output_somebody_stops_reading_is_no_reason_to_drop_its_copies(site, tmp_path):
+    # The only output that is read is a link; the item comes after it.
+    original, *copies = put(site, "read")
+    settings = {"SPIDER_MIDDLEWARES": {f"{__name__}.TakingOne": 10}}
+    script = ["link to itself, keep"]
+    [result] = run(tmp_path, crawl("read", original, copies, script, **settings))
+    assert kept(result)[:1] == ["/read/1"]
