@@ -14,7 +14,7 @@ from scrapy.spidermiddlewares.httperror import HttpError
 
 from scrapy_simhash.commands._settings import project_settings
 from scrapy_simhash.documents.lines import Unreadable
-from scrapy_simhash.documents.reader import Skipped
+from scrapy_simhash.documents.reader import Document, Skipped, document_of
 from scrapy_simhash.errors import SimhashError
 
 if TYPE_CHECKING:
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from scrapy.settings import Settings
     from twisted.python.failure import Failure
 
-    from scrapy_simhash.documents.reader import Document, DocumentReader
 
 # A command only downloads pages, so these parts of a crawl are off: writing files, judging pages,
 # opening ports.
@@ -42,7 +41,6 @@ _OVERRIDDEN: dict[str, Any] = {
 class _FetchSpider(Spider):
     name = "simhash"
     urls: Sequence[str]
-    reader: DocumentReader
     # By position, because a URL may be given twice: the page, or why there is none.
     answers: list[Document | str]
 
@@ -62,8 +60,8 @@ class _FetchSpider(Spider):
             # A crawl judges only the responses that are an HtmlResponse.
             is_html = isinstance(response, HtmlResponse)
             try:
-                page = self.reader.page(name, response.body, response.text, html=is_html)
-                self.answers[position] = page._replace(url=response.url)
+                page = document_of(name, response.text, html=is_html, url=response.url)
+                self.answers[position] = page
             except Unreadable as error:
                 self.answers[position] = str(Skipped(name, error.reason, error.detail))
             return
@@ -84,22 +82,18 @@ class _FetchSpider(Spider):
         self.answers[position] = f"{self.urls[position]} cannot be fetched: {problem}"
 
 
-def fetch_all(
-    urls: Sequence[str], settings: Settings | None, reader: DocumentReader
-) -> list[Document]:
+def fetch_all(urls: Sequence[str], settings: Settings | None, max_bytes: int) -> list[Document]:
     """Download the pages at URLs in one crawl, and return them in the order of the URLs.
 
-    Call this once in a process, because a reactor cannot be restarted. If the reader limits the
-    length of documents, this limit replaces DOWNLOAD_MAXSIZE.
+    Call this once in a process, because a reactor cannot be restarted.
 
     :param urls: a URL that is given twice is downloaded twice.
     :param settings: None for the settings of the project.
+    :param max_bytes: upper limit of a page, in place of DOWNLOAD_MAXSIZE.
     :raises SimhashError: a page cannot be fetched, or is not text.
     """
     settings = (project_settings() if settings is None else settings).copy()
-    settings.setdict(_OVERRIDDEN, priority="cmdline")
-    if reader.max_bytes:
-        settings.set("DOWNLOAD_MAXSIZE", reader.max_bytes, priority="cmdline")
+    settings.setdict(_OVERRIDDEN | {"DOWNLOAD_MAXSIZE": max_bytes}, priority="cmdline")
     answers: list[Document | str] = [
         f"{url} cannot be fetched: no response arrived; `scrapy simhash … --loglevel DEBUG` shows "
         "more"
@@ -108,7 +102,7 @@ def fetch_all(
     # CrawlerProcess works with every reactor; AsyncCrawlerProcess works without one.
     has_reactor = settings.getbool("TWISTED_REACTOR_ENABLED")
     process = (CrawlerProcess if has_reactor else AsyncCrawlerProcess)(settings)
-    process.crawl(_FetchSpider, urls=urls, reader=reader, answers=answers)
+    process.crawl(_FetchSpider, urls=urls, answers=answers)
     try:
         # With Scrapy's handlers, the first Ctrl-C would wait for running downloads.
         process.start(install_signal_handlers=False)
@@ -117,9 +111,6 @@ def fetch_all(
         if (reactor := sys.modules.get("twisted.internet.reactor")) is not None:
             reactor.getThreadPool().stop()
         raise
-    pages = []
-    for answer in answers:
-        if isinstance(answer, str):
-            raise SimhashError(answer)
-        pages.append(answer)
-    return pages
+    if problem := next((answer for answer in answers if isinstance(answer, str)), None):
+        raise SimhashError(problem)
+    return [answer for answer in answers if isinstance(answer, Document)]

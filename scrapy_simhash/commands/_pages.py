@@ -5,13 +5,11 @@ from __future__ import annotations
 import argparse
 import re
 import sys
-from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from scrapy_simhash.commands._command import argument
-from scrapy_simhash.commands._output import note
 from scrapy_simhash.commands._settings import settings_reader
 from scrapy_simhash.documents.reader import Document, DocumentReader, Skipped
 from scrapy_simhash.errors import SimhashError
@@ -23,7 +21,6 @@ if TYPE_CHECKING:
 
 STANDARD_INPUT = "standard input"
 PAGE_METAVAR = "FILE|URL|-"
-_MAX_SHOWN_SKIPS = 20
 
 
 def shown_name(page: Document) -> str:
@@ -58,9 +55,9 @@ FIELD_ARGUMENTS = (
 
 def make_reader(options: argparse.Namespace) -> DocumentReader:
     """Return a reader with SIMHASH_MAX_BYTES, and those of `FIELD_ARGUMENTS`, if any."""
-    fields = {name: getattr(options, name, None) for name in ("text_field", "name_field")}
     return DocumentReader(
-        **{name: value for name, value in fields.items() if value is not None},
+        text_field=getattr(options, "text_field", "text"),
+        name_field=getattr(options, "name_field", None),
         max_bytes=settings_reader(options.settings)("SIMHASH_MAX_BYTES"),
     )
 
@@ -88,22 +85,6 @@ def _check_name(file: str) -> None:
         raise SimhashError("the file name is empty: is a shell variable unset?")
 
 
-class Skips:
-    """Counts of unreadable documents by reason. The first 20 documents are also reported."""
-
-    def __init__(self) -> None:
-        self.counts: Counter[str] = Counter()
-
-    def add(self, skipped: Skipped) -> None:
-        """Count a document, and report it if it is among the first 20."""
-        self.counts[skipped.reason] += 1
-        count = self.counts.total()
-        if count <= _MAX_SHOWN_SKIPS:
-            note(f"skipped {skipped}")
-        elif count == _MAX_SHOWN_SKIPS + 1:
-            note(f"skipped more documents; only the first {_MAX_SHOWN_SKIPS} are listed")
-
-
 def load_page(place: str, options: argparse.Namespace) -> Document:
     """Return one page; see `load_pages`."""
     return load_pages([place], options)[0]
@@ -128,7 +109,7 @@ def load_pages(places: Sequence[str], options: argparse.Namespace) -> list[Docum
     if urls:
         from scrapy_simhash.commands._fetching import fetch_all
 
-        pages = iter(fetch_all(urls, options.settings, reader))
+        pages = iter(fetch_all(urls, options.settings, reader.max_bytes))
     return [local[place] if place in local else next(pages) for place in places]
 
 

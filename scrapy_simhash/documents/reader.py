@@ -24,7 +24,7 @@ from scrapy_simhash.documents.lines import (
     line_parts,
     parse_json,
 )
-from scrapy_simhash.errors import ExtractionError
+from scrapy_simhash.errors import ExtractionError, SimhashError
 from scrapy_simhash.markup import begins_as_html, is_html
 
 if TYPE_CHECKING:
@@ -53,13 +53,14 @@ class Document(NamedTuple):
     def main_text(self) -> str:
         """Return a plain text as it is, and the main text of a page.
 
-        :raises ExtractionError: it cannot be extracted.
+        :raises SimhashError: it cannot be extracted, or there is none.
         """
-        if not self.is_html:
-            return self.text
         from scrapy_simhash.extraction import extract
 
-        return extract(self.text).text
+        text = extract(self.text).text if self.is_html else self.text
+        if not text.strip():
+            raise SimhashError(f"{self.name}: no text in it")
+        return text
 
 
 class Skipped(NamedTuple):
@@ -116,31 +117,16 @@ class DocumentReader:
                     yield from self._json(name, content, is_lines=not lower.endswith(".json"))
                     return
                 whole = content.read(self.max_bytes + 1)
-            is_html = lower.endswith(HTML_ENDINGS)
             self._check_length(whole)
+            is_html = lower.endswith(HTML_ENDINGS)
             decode = decoded if is_html or begins_as_html_bytes(whole) else decoded_file
-            yield self.page(name, whole, decode(whole), html=is_html)
+            yield document_of(name, decode(whole), html=is_html)
         except DamagedFile as error:
             yield Skipped(name, "damaged gzip", str(error))
         except Unreadable as error:
             yield Skipped(name, error.reason, error.detail)
         except OSError as error:
             yield _unread(name, error)
-
-    def page(self, name: str, content: bytes, text: str, *, html: bool = False) -> Document:
-        """Return a document.
-
-        :param content: its bytes, and `text`: the same, decoded.
-        :param html: True for HTML; False to detect HTML by the beginning.
-        :raises Unreadable: it is too long, has no text, or is no HTML.
-        """
-        self._check_length(content)
-        if html and not is_html(text):
-            raise Unreadable("not HTML")
-        html = html or begins_as_html(text)
-        if not text or text.isspace():
-            raise Unreadable("no text in it")
-        return Document(name, text, is_html=html)
 
     def _check_length(self, content: bytes) -> None:
         if len(content) > self.max_bytes:
@@ -183,7 +169,20 @@ class DocumentReader:
                 text = plain_text(text)
             except ExtractionError as error:
                 raise Unreadable("no text could be extracted", detail=str(error)) from error
-        return self.page(without_surrogates(name), b"", text)
+        return document_of(without_surrogates(name), text)
+
+
+def document_of(name: str, text: str, *, html: bool = False, url: str | None = None) -> Document:
+    """Return a document.
+
+    :param html: True for HTML; False to detect HTML by the beginning.
+    :raises Unreadable: it has no text, or is no HTML.
+    """
+    if html and not is_html(text):
+        raise Unreadable("not HTML")
+    if not text or text.isspace():
+        raise Unreadable("no text in it")
+    return Document(name, text, html or begins_as_html(text), url)
 
 
 def _unread(name: str, error: OSError) -> Skipped:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -10,14 +11,13 @@ from scrapy_simhash.commands._command import Command, argument
 from scrapy_simhash.commands._output import note, progress, show_result
 from scrapy_simhash.commands._pages import (
     FIELD_ARGUMENTS,
-    Skips,
     existing_paths,
     is_url,
     load_page,
     make_reader,
 )
-from scrapy_simhash.documents.reader import Skipped
-from scrapy_simhash.errors import ExtractionError, SimhashError
+from scrapy_simhash.documents.reader import Document, Skipped
+from scrapy_simhash.errors import SimhashError
 
 if TYPE_CHECKING:
     import argparse
@@ -57,6 +57,7 @@ _INDEX = (
 
 
 _SHOWN_SOURCES = 10
+_SHOWN_SKIPS = 20
 
 
 _ARGUMENTS = (argument("--index", metavar="DIR", help=_INDEX), *FIELD_ARGUMENTS)
@@ -76,26 +77,26 @@ def _add(options: argparse.Namespace) -> int:
     """Add all readable documents. Return 1 if documents were found, but none is readable."""
     from scrapy_simhash.extras.passages.index import open_passages
 
-    paths, directory, skips = existing_paths(options.files), _index_directory(options), Skips()
-    reader = make_reader(options)
+    paths, directory = existing_paths(options.files), _index_directory(options)
+    reader, skipped = make_reader(options), Counter[str]()
     counts = dict.fromkeys(("new", "replaced", "unchanged", "passages"), 0)
     with open_passages(directory) as index:
         try:
             for document in progress(reader.documents(paths, exclude=directory), "documents"):
-                if isinstance(document, Skipped):
-                    skips.add(document)
-                    continue
-                try:
-                    text = document.main_text()
-                except ExtractionError as error:
-                    reason = "no text could be extracted"
-                    skips.add(Skipped(document.name, reason, str(error)))
-                    continue
-                if not text.strip():
-                    skips.add(Skipped(document.name, "no text in it"))
+                text, found = "", document
+                if isinstance(document, Document):
+                    try:
+                        text = document.main_text()
+                    except SimhashError as error:
+                        reason = "no text could be extracted"
+                        found = Skipped(document.name, reason, str(error))
+                if isinstance(found, Skipped):
+                    skipped[found.reason] += 1
+                    if skipped.total() <= _SHOWN_SKIPS:
+                        note(f"skipped {found}")
                     continue
                 before = index.documents
-                passages = index.add(document.name, text)
+                passages = index.add(found.name, text)
                 added = "new" if index.documents > before else "replaced"
                 counts["unchanged" if passages is None else added] += 1
                 counts["passages"] += passages or 0
@@ -106,10 +107,12 @@ def _add(options: argparse.Namespace) -> int:
             )
             raise
         documents, passages = index.documents, index.passages
-    result = {"index": str(directory), **counts, "skipped": dict(skips.counts.most_common())}
+    if (more := skipped.total() - _SHOWN_SKIPS) > 0:
+        note(f"skipped {more:,} more")
+    result = {"index": str(directory), **counts, "skipped": dict(skipped.most_common())}
     show_result(options, result | {"index_documents": documents, "index_passages": passages})
     was_read = counts["new"] or counts["replaced"] or counts["unchanged"]
-    return 0 if was_read or not skips.counts else 1
+    return 0 if was_read or not skipped else 1
 
 
 def _check(options: argparse.Namespace) -> None:
@@ -118,8 +121,6 @@ def _check(options: argparse.Namespace) -> None:
     with open_passages(_index_directory(options), create=False) as index:
         document = load_page(options.text, options)
         name, text = document.name, document.main_text()
-        if not text.strip():
-            raise SimhashError(f"{name}: no text in it")
         excluded = _own_name(index, name)
         if excluded is not None and not options.json:
             note(f"the document {excluded} has the name of this text, so it is no source")
