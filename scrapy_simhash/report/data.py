@@ -23,10 +23,9 @@ from scrapy_simhash.report.page import render
 from scrapy_simhash.url_patterns import url_pattern
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
     from pathlib import Path
 
-    from scrapy_simhash.index.texts import Texts
     from scrapy_simhash.maintenance.duplication import Duplication
     from scrapy_simhash.maintenance.sources import Source
 
@@ -60,16 +59,13 @@ def _data(
 ) -> dict[str, Any]:
     from scrapy_simhash import __version__
 
-    # An index in Redis has no texts.
-    texts = source.texts if isinstance(source, DatabaseSource) else None
     duplication = find_duplication(source)
     manifest = source.manifest
     clusters, left_out = _shortened(duplication.clusters, max_pages)
-    pages = sorted(_listed_pages(source, duplication, clusters))
+    pages, patterns, pattern_count = _pages_and_patterns(source, duplication, clusters)
     page_numbers = {page.key: number for number, page in enumerate(pages)}
-    encoded, text_numbers, omitted = _texts(texts, clusters, max_text_bytes)
+    encoded, text_numbers, omitted = _texts(source, clusters, max_text_bytes)
     titles = {title: number for number, title in enumerate(dict.fromkeys(p.title for p in pages))}
-    patterns, pattern_count = patterns_of(source, duplication)
     pattern_numbers = {row["pattern"]: number for number, row in enumerate(patterns)}
     most = max(patterns, key=lambda row: int(row["near_duplicates"]), default={"like": None})
     return {
@@ -135,7 +131,7 @@ def _percent(similarity: float | None) -> int:
 
 
 def _texts(
-    texts: Texts | None, clusters: list[IndexCluster], max_bytes: int
+    source: Source, clusters: list[IndexCluster], max_bytes: int
 ) -> tuple[list[str], dict[str, int], int]:
     """Return the texts in Base64, key → the position of the page's text, and the number of pages
     whose text is left out because of the limit.
@@ -144,68 +140,21 @@ def _texts(
     """
     text_numbers: dict[str, int] = {}
     positions: dict[bytes, int] = {}
-    omitted = total_bytes = 0
-    if texts is None:
-        return [], text_numbers, omitted
-    for cluster in clusters:
+    omitted = 0
+    # An index in Redis has no texts.
+    for cluster in clusters if isinstance(source, DatabaseSource) else ():
         for key in (cluster.representative, *(line.key for line in cluster.near_duplicates)):
-            if (compressed := texts.compressed(key)) is None:
+            if (compressed := source.texts.compressed(key)) is None:
                 continue
-            if compressed not in positions:
-                if total_bytes + len(compressed) > max_bytes:
-                    omitted += 1
-                    continue
-                total_bytes += len(compressed)
-                positions[compressed] = len(positions)
-            text_numbers[key] = positions[compressed]
+            if compressed in positions or len(compressed) <= max_bytes:
+                max_bytes -= 0 if compressed in positions else len(compressed)
+                text_numbers[key] = positions.setdefault(compressed, len(positions))
+            else:
+                omitted += 1
     return [base64.b64encode(text).decode("ascii") for text in positions], text_numbers, omitted
 
 
 _MAX_ROWS = 100
-
-
-def patterns_of(source: Source, duplication: Duplication) -> tuple[list[dict[str, Any]], int]:
-    """Return (a row for each URL pattern, those with most pages first; number of patterns).
-
-    A row has the numbers of near-duplicates, similar pages and representatives, an example, and the
-    pattern of most pages that its near-duplicates are copies of (``like``). At most 100 rows.
-
-    :raises StorageError: the index cannot be read, or an entry cannot be decoded (IndexCorrupt).
-    """
-    near_duplicates: Counter[str] = Counter()
-    likes: dict[str, Counter[str]] = {}
-    examples: dict[str, str] = {}
-    logged = set()
-    for cluster in duplication.clusters:
-        original = url_pattern(cluster.representative)
-        for line in cluster.near_duplicates:
-            logged.add(line.key)
-            pattern = url_pattern(line.key)
-            near_duplicates[pattern] += 1
-            likes.setdefault(pattern, Counter())[original] += 1
-            examples.setdefault(pattern, line.key)
-    similar: Counter[str] = Counter()
-    for line in duplication.similar:
-        pattern = url_pattern(line.key)
-        similar[pattern] += 1
-        examples.setdefault(pattern, line.key)
-    # Logged pages may have entries, too, but are near-duplicates.
-    representatives = Counter(
-        url_pattern(entry.key) for entry in source.entries() if entry.key not in logged
-    )
-    counts = near_duplicates + similar
-    rows = [
-        {
-            "pattern": pattern,
-            "near_duplicates": near_duplicates[pattern],
-            "similar": similar[pattern],
-            "representatives": representatives[pattern],
-            "example": masked(examples[pattern]),
-            "like": likes[pattern].most_common(1)[0][0] if pattern in likes else None,
-        }
-        for pattern, _ in counts.most_common(_MAX_ROWS)
-    ]
-    return rows, len(counts)
 
 
 class ListedPage(NamedTuple):
@@ -229,26 +178,61 @@ class ListedPage(NamedTuple):
     title: str = ""
 
 
-def _listed_pages(
+def _pages_and_patterns(
     source: Source, duplication: Duplication, clusters: Sequence[IndexCluster]
-) -> Iterator[ListedPage]:
-    """Yield the pages of clusters, in no order.
+) -> tuple[list[ListedPage], list[dict[str, Any]], int]:
+    """Return the pages of clusters in crawl order; a row for each URL pattern with copies or similar
+    pages, those with most of them first, at most 100; and the number of such patterns.
+
+    A row has the numbers of near-duplicates, similar pages and representatives, an example, and the
+    pattern of most pages that its near-duplicates are copies of (``like``).
 
     :raises StorageError: the index cannot be read, or an entry cannot be decoded (IndexCorrupt).
     """
-    for cluster in clusters:
-        key = cluster.representative
-        for line in cluster.near_duplicates:
-            seen_at_s = duplication.first_seen_s[line.key]
-            yield ListedPage(
-                *(line.sequence, line.key, seen_at_s, key, line.distance, line.similarity),
-                title=line.label,
-            )
-    representatives = {cluster.representative for cluster in clusters}
+    first_seen_s = duplication.first_seen_s
+    pages = [
+        ListedPage(
+            *(line.sequence, line.key, first_seen_s[line.key], cluster.representative),
+            *(line.distance, line.similarity, line.label),
+        )
+        for cluster in clusters
+        for line in cluster.near_duplicates
+    ]
+    copies = {
+        line.key: cluster.representative
+        for cluster in duplication.clusters
+        for line in cluster.near_duplicates
+    }
+    listed = {cluster.representative for cluster in clusters}
+    representatives: Counter[str] = Counter()
     for entry in source.entries():
-        if entry.key in representatives:
+        if entry.key in listed:
             title = entry.evidence.label.decode("utf-8", "replace")
-            yield ListedPage(entry.number, entry.key, entry.first_seen_s, entry.key, title=title)
+            pages.append(
+                ListedPage(entry.number, entry.key, entry.first_seen_s, entry.key, title=title)
+            )
+        if entry.key not in copies:  # a near-duplicate may have an entry, too
+            representatives[url_pattern(entry.key)] += 1
+    similar = Counter(url_pattern(line.key) for line in duplication.similar)
+    likes: dict[str, Counter[str]] = {}
+    for key, original in copies.items():
+        likes.setdefault(url_pattern(key), Counter())[url_pattern(original)] += 1
+    near_duplicates = Counter({pattern: counts.total() for pattern, counts in likes.items()})
+    counts = near_duplicates + similar
+    keys = (*copies, *(line.key for line in duplication.similar))
+    examples = {url_pattern(key): key for key in reversed(keys)}
+    rows = [
+        {
+            "pattern": pattern,
+            "near_duplicates": near_duplicates[pattern],
+            "similar": similar[pattern],
+            "representatives": representatives[pattern],
+            "example": masked(examples[pattern]),
+            "like": likes[pattern].most_common(1)[0][0] if pattern in likes else None,
+        }
+        for pattern, _ in counts.most_common(_MAX_ROWS)
+    ]
+    return sorted(pages), rows, len(counts)
 
 
 def _shortened(
