@@ -32,18 +32,16 @@ class Argument(NamedTuple):
 
     names: tuple[str, ...]
     options: dict[str, Any]
-    group: str = ""
     instead: str = ""
 
 
-def argument(*names: str, group: str = "", instead: str = "", **options: Any) -> Argument:
+def argument(*names: str, instead: str = "", **options: Any) -> Argument:
     """Return an argument, with names and options as `argparse.ArgumentParser.add_argument` takes
     them.
 
-    :param group: title of the group in which ``--help`` lists it.
     :param instead: only one of the arguments with the same value may be given.
     """
-    return Argument(names, options, group, instead)
+    return Argument(names, options, instead)
 
 
 def number_argument(
@@ -134,12 +132,10 @@ class Command:
 
 def _add_arguments(parser: argparse.ArgumentParser, arguments: Iterable[Argument]) -> None:
     groups: dict[str, argparse._ActionsContainer] = {"": parser}
-    for names, options, group, instead in arguments:
-        if group not in groups:
-            groups[group] = parser.add_argument_group(group)
-        if instead and instead not in groups:
-            groups[instead] = groups[group].add_mutually_exclusive_group()
-        groups[instead or group].add_argument(*names, **options)
+    for names, options, instead in arguments:
+        if instead not in groups:
+            groups[instead] = parser.add_mutually_exclusive_group()
+        groups[instead].add_argument(*names, **options)
 
 
 _MAX_LISTED = 10

@@ -69,8 +69,6 @@ _ADVICE = {
 _MAX_NAME_BYTES = 255
 
 
-_output = partial(argument, group="output")
-_reading = partial(argument, group="reading files")
 _ARGUMENTS = (
     argument(
         "files",
@@ -79,25 +77,25 @@ _ARGUMENTS = (
         help="a file, a folder of HTML, or - for standard input (JSON lines, unless --format "
         "names another format)",
     ),
-    _output(
+    argument(
         "-o",
         "--output",
         metavar="OUT",
         help="file for the records that are kept, in the format of the input (a folder for "
         "folders), compressed if the name ends in .gz; - for standard output",
     ),
-    _output(
+    argument(
         "--verdicts",
         metavar="FILE",
         help="file for the verdicts, a line of JSON for each record",
     ),
-    _output("--overwrite", action="store_true", help="replace an existing output"),
-    _reading(
+    argument("--overwrite", action="store_true", help="replace an existing output"),
+    argument(
         "--format",
         choices=get_args(Format),
         help="format of all files (default: by their names)",
     ),
-    _reading(
+    argument(
         "--text-field",
         metavar="NAME",
         action="append",
@@ -106,31 +104,31 @@ _ARGUMENTS = (
         "content.rendered",
         instead="content",
     ),
-    _reading(
+    argument(
         "--html-field",
         metavar="NAME",
         help="field with an HTML page, whose main text is compared (default: the first of "
         f"{', '.join(HTML_FIELDS)}, or a text field that begins as a page)",
         instead="content",
     ),
-    _reading(
+    argument(
         "--key-field",
         metavar="NAME",
         help="field with the key of a record (default: url, id, or FILE#NUMBER); # for FILE#NUMBER",
     ),
-    _reading(
+    argument(
         "--name-field",
         metavar="NAME",
         help="field with the name of a record, which must agree in copies (default: title, name or "
         "headline); # for none",
     ),
-    _reading(
+    argument(
         "--encoding",
         type=encoding,
         default="utf-8",
         help="encoding of JSON and CSV (default: %(default)s; UTF-16 is recognized)",
     ),
-    _reading(
+    argument(
         "--delimiter",
         metavar="C",
         help="character between the fields of CSV; tab for a tab (default: the one of comma, tab, "
@@ -232,27 +230,39 @@ def _report(summary: DedupeSummary, options: argparse.Namespace) -> int:
 
 def _check(options: argparse.Namespace) -> None:
     """Raise WrongUsage or SimhashError for options that are wrong whatever the files contain."""
-    if options.output is None and options.verdicts is None:
-        raise WrongUsage("-o OUT or --verdicts FILE is needed")
-    if options.json and options.output == "-":
-        raise WrongUsage("--json and -o - would both write to standard output")
-    if options.files.count("-") > 1:
-        raise WrongUsage("standard input can be read once")
+    for is_wrong, message in (
+        (
+            options.output is None and options.verdicts is None,
+            "-o OUT or --verdicts FILE is needed",
+        ),
+        (
+            options.json and options.output == "-",
+            "--json and -o - would both write to standard output",
+        ),
+        (options.files.count("-") > 1, "standard input can be read once"),
+        ("-" in options.against, "--against needs the name of a file or an index"),
+        (
+            options.delimiter not in (None, "tab") and len(options.delimiter) != 1,
+            f"--delimiter {options.delimiter!r}: one character is needed, or tab",
+        ),
+        (
+            options.verdicts == "-",
+            "--verdicts needs the name of a file; -o - is for standard output",
+        ),
+    ):
+        if is_wrong:
+            raise WrongUsage(message)
     if "-" in options.files and sys.stdin is None:
         raise SimhashError("standard input is closed: name a file")
-    if "-" in options.against:
-        raise WrongUsage("--against needs the name of a file or an index")
-    if options.delimiter not in (None, "tab") and len(options.delimiter) != 1:
-        raise WrongUsage(f"--delimiter {options.delimiter!r}: one character is needed, or tab")
-    if options.verdicts == "-":
-        raise WrongUsage("--verdicts needs the name of a file; -o - is for standard output")
     if "" in (*options.files, *options.against, options.output, options.verdicts, options.index):
         raise SimhashError("a file name is empty: is a shell variable unset?")
 
 
 def _paths(options: argparse.Namespace, stack: ExitStack) -> DedupePaths:
-    output = None if options.output is None else Path(options.output)
-    verdicts = None if options.verdicts is None else Path(options.verdicts)
+    output, verdicts, index = (
+        None if name is None else Path(name)
+        for name in (options.output, options.verdicts, options.index)
+    )
     result = verdicts if output in (None, STANDARD_OUTPUT) else output
     standard_input = None
     if result is None or "-" in options.files:
@@ -271,7 +281,7 @@ def _paths(options: argparse.Namespace, stack: ExitStack) -> DedupePaths:
         standard_input=standard_input,
         output=output,
         verdicts=verdicts,
-        index=None if options.index is None else Path(options.index),
+        index=index,
         state=_state_folder(result),
         overwrite=options.overwrite,
         restart=options.restart,

@@ -87,6 +87,13 @@ class Fingerprinter:
         """Return the fingerprints of records. A record with an error is skipped."""
         return self._fingerprinted([self._read(*record) for record in records])
 
+    def lost(self, key: str, content: bytes | str, reason: str) -> Fingerprinted:
+        """Return the result for a record that takes its worker with it: only its key is read."""
+        if isinstance(content, bytes):
+            with suppress(Exception):  # it cannot be read
+                key, _ = self._open(content, key)
+        return Fingerprinted(key, skipped=reason)
+
     def _fingerprinted(self, read: Sequence[tuple[str, _Content]]) -> list[Fingerprinted]:
         texts = [page for _, page in read if isinstance(page, Extraction)]
         results = []
@@ -238,6 +245,7 @@ class Workers:
             lost_result=str,
             without_workers="use --workers 1, which starts no process",
         )
+        self._fingerprinter = fingerprinter
         self.pool = WorkerPool(work, count)
         self._max_waiting = _JOBS_AHEAD * count
 
@@ -271,5 +279,5 @@ class Workers:
         if not isinstance(result, str):
             return result
         if len(job) == 1:  # `result` is the reason
-            return [Fingerprinted(job[0][0], skipped=result)]
+            return [self._fingerprinter.lost(*job[0], result)]
         return [one for of_one in self.fingerprints([record] for record in job) for one in of_one]

@@ -39,7 +39,7 @@ from scrapy_simhash.markup import begins_as_element
 
 if TYPE_CHECKING:
     import io
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Sequence
 
     from scrapy_simhash.dedupe.fingerprinting import Record
     from scrapy_simhash.dedupe.options import DedupeOptions, DedupePaths, Fields, Format
@@ -211,18 +211,17 @@ class Inputs:
             yield content
 
     def _known_format(self) -> Format:
-        formats = set()
-        for file in self.files:
-            if (form := format_of(file.path)) is None:
-                advice = "decompress it" if file.name.endswith(_UNREAD) else "add --format"
-                raise SimhashError(f"{file.name}: its name does not say its format: {advice}")
-            formats.add(form)
-        if len(formats) > 1:
+        formats = {file.name: format_of(file.path) for file in self.files}
+        for name, found in formats.items():
+            if found is None:
+                advice = "decompress it" if name.endswith(_UNREAD) else "add --format"
+                raise SimhashError(f"{name}: its name does not say its format: {advice}")
+        if len({*formats.values()}) > 1:
             raise SimhashError(
                 "the files are of different formats: de-duplicate each format in its own run, with "
                 "the same --index and --incremental"
             )
-        return formats.pop()
+        return next(filter(None, formats.values()))
 
     def _check_type(self, file: InputFile) -> None:
         if file.path.is_dir():
@@ -235,27 +234,20 @@ class Inputs:
 
     def _find_columns(self) -> None:
         """Set the columns and the layout, which all files that are not empty share."""
-        first: InputFile | None = None
-        first_columns: Any = None
+        found: dict[str, tuple[Sequence[str], Any]] = {}
         for file in self.files:
-            columns: Any
             if self.format == "parquet":
-                columns = parquet_schema(file.path)
-                names = columns.names
-            else:
-                layout = self._layout_of(file)
-                names, columns = layout.columns, layout[:2]
-                if not names:
-                    continue
-            if first is None:
-                first, first_columns, self.columns = file, columns, [*names]
-                if self.format == "csv":
-                    self.layout = layout
-            elif columns != first_columns:
+                schema = parquet_schema(file.path)
+                found[file.name] = schema.names, schema
+            elif (layout := self._layout_of(file)).columns:
+                found[file.name] = layout.columns, layout[:2]
+                self.layout = layout if len(found) == 1 else self.layout
+        for name, (names, columns) in found.items():
+            first, self.columns = next(iter(found)), [*names]
+            if columns != found[first][1]:
                 raise SimhashError(
-                    f"{file.name} has other columns than {first.name} (names, types, order or "
-                    "delimiter): de-duplicate each in its own run, with the same --index and "
-                    "--incremental"
+                    f"{name} has other columns than {first} (names, types, order or delimiter): "
+                    "de-duplicate each in its own run, with the same --index and --incremental"
                 )
 
     def _layout_of(self, file: InputFile) -> Layout:

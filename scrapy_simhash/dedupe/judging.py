@@ -92,9 +92,8 @@ class Judge:
         del values["canonical"]  # `dedupe` does not read rel=canonical
         # Equal for a record and its near-duplicates.
         cluster = None if verdict.kind == "skipped" else verdict.representative or record.key
-        values |= {"cluster": cluster, "dropped": is_dropped}
-        if self._known is not None:
-            values["known"] = is_known
+        known = {} if self._known is None else {"known": is_known}
+        values |= {"cluster": cluster, "dropped": is_dropped, **known}
         self._lines.append(json.dumps(values).encode("ascii") + b"\n")
         self.records_judged += 1
         if (observation := verdict.observation) is not None:  # else it is known or skipped

@@ -152,23 +152,25 @@ def check_paths(paths: DedupePaths) -> None:
         or belong in a folder that does not exist.
     :raises OSError: symlinks form a loop.
     """
-    others = [("which is read", path) for path in (*paths.inputs, *paths.against)]
-    for role, path in (
-        ("output", paths.output_file),
-        ("verdicts", paths.verdicts),
-        ("index", paths.index),
-        ("state of the run", paths.state),
-    ):
-        if path is None:
-            continue
-        for other_role, other in others:
+    read = [("which is read", path) for path in (*paths.inputs, *paths.against)]
+    written = [
+        (f"the {role}", path)
+        for role, path in (
+            ("output", paths.output_file),
+            ("verdicts", paths.verdicts),
+            ("index", paths.index),
+            ("state of the run", paths.state),
+        )
+        if path is not None
+    ]
+    for at, (role, path) in enumerate(written):
+        for other_role, other in (*read, *written[:at]):
             one, two = real_path(path), real_path(other)
             if one == two or one in two.parents or two in one.parents:
                 raise SimhashError(
-                    f"{path}, the {role}, and {other}, {other_role}, are the same or lie in each "
-                    "other: name another path"
+                    f"{path}, {role}, and {other}, {other_role}, are the same or lie in each other:"
+                    " name another path"
                 )
-        others.append((f"the {role}", path))
     for file in filter(None, (paths.output_file, paths.verdicts)):
         if file.exists() and not (file.is_file() or file.is_dir()):
             raise SimhashError(

@@ -128,7 +128,7 @@ class _Run:
     def _spec(self) -> dict[str, Any]:
         """Return the values that an interrupted run needs unchanged to go on, as JSON values."""
         paths, out = self.paths, self.paths.output_file
-        spec = {
+        spec: dict[str, Any] = {
             **self.options.to_dict(),
             "inputs": [[str(f.path.absolute()), f.version] for f in self.inputs.files],
             "against": [
@@ -140,12 +140,11 @@ class _Run:
             "verdicts": str(paths.verdicts and real_path(paths.verdicts)),
             "index": str(paths.index and real_path(paths.index)),
         }
-        plain: dict[str, Any] = json.loads(json.dumps(spec))
-        return plain
+        return spec
 
     def _is_new(self) -> bool:
         """Return False to go on with an interrupted run, which must have had the same values."""
-        earlier, spec = self.state.spec(), self._spec()
+        earlier, spec = self.state.spec(), json.loads(json.dumps(self._spec()))
         if earlier is None:
             return True
         if different := ", ".join(name for name in spec if earlier.get(name) != spec[name]):
@@ -232,20 +231,19 @@ class _Run:
         state, options, against = self.state, self.options, self.paths.against
         if not against:
             return None
-        directory = against[0]
+        directory = state.known
         if any(map(is_index, against)):
-            if len(against) > 1:
+            [directory, *more] = against
+            if more:
                 raise SimhashError(
                     "an index must be the only set to compare with: merge indexes with `scrapy "
                     "simhash index merge`, or add files to one with `dedupe --index`"
                 )
-        else:
-            directory = state.known
-            if state.known_state.exists() or not directory.exists():  # the index is incomplete
-                paths = DedupePaths(inputs=against, state=state.known_state, index=directory)
-                summary = dedupe(paths, replace(options, incremental=False))
-                self.inputs.damaged.update(summary.damaged)
-                self.note(f"{summary.records:,} records were read to compare with")
+        elif state.known_state.exists() or not directory.exists():  # the index is incomplete
+            paths = DedupePaths(inputs=against, state=state.known_state, index=directory)
+            summary = dedupe(paths, replace(options, incremental=False))
+            self.inputs.damaged.update(summary.damaged)
+            self.note(f"{summary.records:,} records were read to compare with")
         if read_manifest(directory).scheme.id != options.scheme.id:
             raise SimhashError(
                 f"{directory} has fingerprints of another scheme than this run ({options.scheme.id}"
@@ -262,10 +260,8 @@ class _Run:
 
     def _workers_for_files(self) -> int:
         files = self.inputs.files
-        size = sum(file.size for file in files)
-        if size < _MIN_BYTES_FOR_WORKERS and not any(file.path.is_dir() for file in files):
-            return 1
-        return available_cores()
+        is_large = sum(file.size for file in files) >= _MIN_BYTES_FOR_WORKERS
+        return available_cores() if is_large or any(file.path.is_dir() for file in files) else 1
 
     def _write(self) -> None:
         paths, state = self.paths, self.state

@@ -146,8 +146,8 @@ class State:
         """Return the last complete batch, or an empty one. Cut off the bytes that follow it."""
         checkpoint, end = Checkpoint(), 0
         lines: list[bytes] = []
-        self._journal.touch()
-        with self._journal.open("r+b") as journal:
+        with self._journal.open("a+b") as journal:
+            journal.seek(0)
             for line in journal:
                 lines.append(line)
                 if line.startswith(b"#"):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
 import json
 import os
 import shutil
@@ -62,18 +61,13 @@ def write_output(
     elif inputs.format == "html":
         _write_folder(inputs, verdicts, output)
     else:
-        is_compressed = paths.output.name.endswith(".gz")
-        pieces = _pieces(inputs, verdicts, tags, compressed=is_compressed)
+        chunks = _chunks(inputs, verdicts, tags, compressed=paths.output.name.endswith(".gz"))
         if is_standard_output:
-            sys.stdout.buffer.writelines(pieces)
+            sys.stdout.buffer.writelines(chunks)
             sys.stdout.flush()
         else:
             with output.open("wb", buffering=1 << 20) as file:
-                if is_compressed and inputs.format != "warc":
-                    with gzip.GzipFile("", "wb", _GZIP_LEVEL, file, mtime=0) as compressed:
-                        compressed.writelines(pieces)
-                else:
-                    file.writelines(pieces)
+                file.writelines(chunks)
     if output.is_file():
         sync_file(output)
 
@@ -93,28 +87,41 @@ def _kept(inputs: Inputs, verdicts: Iterator[PlainVerdict]) -> KeptParts:
         yield file, part, verdict
 
 
-def _pieces(
+def _chunks(
     inputs: Inputs, verdicts: Iterator[PlainVerdict], tags: Mapping[str, str], *, compressed: bool
 ) -> Iterator[bytes]:
-    """Yield the bytes of an output that is one file."""
+    """Yield the bytes of an output that is one file; WARC is compressed record by record."""
     kept = _kept(inputs, verdicts)
     if inputs.format == "warc":
-        yield from _warc_pieces(kept, compressed=compressed)
+        for _, part, _ in kept:
+            record = chain([part.data], part.rest)
+            yield from _compressed(record) if compressed else record
         return
     records = ((part, verdict) for _, part, verdict in kept if verdict is not None)
-    if inputs.format == "csv":
-        yield from _csv_pieces(inputs, records, tags)
-        return
+    write = _csv_pieces if inputs.format == "csv" else _json_pieces
+    pieces = write(inputs, records, tags)
+    yield from _compressed(pieces) if compressed else pieces
+
+
+def _compressed(pieces: Iterable[bytes]) -> Iterator[bytes]:
+    compressor = zlib.compressobj(_GZIP_LEVEL, zlib.DEFLATED, _GZIP_WINDOW)
+    yield from map(compressor.compress, pieces)
+    yield compressor.flush()
+
+
+def _json_pieces(
+    inputs: Inputs, records: Iterable[tuple[Part, PlainVerdict]], tags: Mapping[str, str]
+) -> Iterator[bytes]:
+    """Yield lines, or an array."""
     tag = json_tagger(tags, inputs.encoding)
     pieces = (tag(part.data, verdict) for part, verdict in records)
     if not inputs.is_array:
         yield from (piece if piece.endswith(b"\n") else piece + b"\n" for piece in pieces)
         return
-    separator = b"[\n"
-    for piece in pieces:
-        yield separator + piece
-        separator = b",\n"
-    yield b"[\n]\n" if separator == b"[\n" else b"\n]\n"
+    yield b"["
+    for at, piece in enumerate(pieces):
+        yield (b",\n" if at else b"\n") + piece
+    yield b"\n]\n"
 
 
 def _csv_pieces(
@@ -132,18 +139,6 @@ def _csv_pieces(
             added = ["" if verdict["kind"] == "skipped" else verdict.get(f) for f in tags]
             row = [*part.row[:width], *[""] * (width - len(part.row)), *added]
         yield written_row(row, layout, encoding)
-
-
-def _warc_pieces(kept: KeptParts, *, compressed: bool) -> Iterator[bytes]:
-    """Yield WARC records, compressed record by record if the output is compressed."""
-    for _, part, _ in kept:
-        pieces = chain([part.data], part.rest)
-        if compressed:
-            compressor = zlib.compressobj(_GZIP_LEVEL, zlib.DEFLATED, _GZIP_WINDOW)
-            yield from map(compressor.compress, pieces)
-            yield compressor.flush()
-        else:
-            yield from pieces
 
 
 def _write_folder(inputs: Inputs, verdicts: Iterator[PlainVerdict], folder: Path) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import mimetypes
 import re
+from contextlib import suppress
 from email.message import Message
 
 from w3lib.encoding import html_to_unicode, read_bom, resolve_encoding
@@ -67,12 +68,9 @@ def _encoding_and_text(content: bytes, content_type: str | None = None) -> tuple
 
 def _guessed_encoding(content: bytes) -> str | None:
     """Guess the encoding of bytes that do not declare one, as Scrapy does; None if unknown."""
-    for encoding in ("ascii", "utf-8"):
-        try:
-            content.decode(encoding)
-        except UnicodeError:
-            continue
-        return resolve_encoding(encoding)
+    with suppress(UnicodeError):
+        content.decode()
+        return "utf-8"
     try:
         from charset_normalizer import from_bytes
     except ImportError:  # Scrapy before 2.19 does not require it

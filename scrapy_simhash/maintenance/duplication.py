@@ -10,6 +10,7 @@ The log keeps all lines of a page; only the last verdict on each page counts:
 from __future__ import annotations
 
 from collections import Counter
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
@@ -113,18 +114,14 @@ def duplication(source: Source) -> Duplication:
 
 def host_of(key: str) -> str:
     """Return the host of a key, with a port if the key names one; ``""`` if it is not a URL."""
-    try:
+    host = ""
+    with suppress(ValueError):  # no URL; an invalid port is ignored
         parts = urlsplit(key)
         host = parts.hostname or ""
-    except ValueError:
-        return ""
-    if ":" in host:
-        host = f"[{host}]"
-    try:
-        port = parts.port
-    except ValueError:  # an invalid port is ignored
-        port = None
-    return host if port is None or not host else f"{host}:{port}"
+        host = f"[{host}]" if ":" in host else host
+        if host and parts.port is not None:
+            host += f":{parts.port}"
+    return host
 
 
 def _group_by_representative(

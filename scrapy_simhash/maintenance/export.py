@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from scrapy_simhash.documents.files import DamagedFile, replaced, uncompressed
 from scrapy_simhash.errors import SchemeError, SimhashError
-from scrapy_simhash.evidence import Evidence, decode_evidence, encode_evidence
+from scrapy_simhash.evidence import decode_evidence, encode_evidence
 from scrapy_simhash.fingerprint import from_hex, to_hex
 from scrapy_simhash.index.base import Entry
 from scrapy_simhash.maintenance.rewriting import making
@@ -32,7 +32,7 @@ from scrapy_simhash.maintenance.sources import Location, opened_source
 from scrapy_simhash.sketch import SKETCH_BYTES
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from scrapy_simhash.index.manifest import Manifest
     from scrapy_simhash.scheme import Scheme
@@ -113,58 +113,52 @@ def import_entries(
         return len(store)
 
 
+def _is_time(value: object) -> bool:
+    return type(value) is int and 0 <= value <= _MAX_TIME_S
+
+
+# Name → a test of its value, and what the value must be. All but the key may be missing or None.
+_FIELDS: dict[str, tuple[Callable[[Any], bool], str]] = {
+    "key": (lambda value: isinstance(value, str) and value != "", "a non-empty string"),
+    "first_seen_s": (_is_time, "a Unix time in whole seconds"),
+    "last_seen_s": (_is_time, "a Unix time in whole seconds"),
+    "gave_items": (lambda value: isinstance(value, bool), "true or false"),
+    "evidence": (lambda value: isinstance(value, str), "hexadecimal digits"),
+}
+
+
 def _entry(record: Mapping[str, Any], scheme: Scheme, number: int, now_s: int) -> Entry:
     """Return the entry of a record. If one time is missing, both are equal; if both, `now_s`.
 
     :raises KeyError, TypeError, ValueError: a field is missing, or has a wrong type or value.
     """
-    key, scheme_id = record["key"], record.get("scheme")
-    if not isinstance(key, str) or not key:
-        raise TypeError(f"the key of a page must be a non-empty string, not {key!r}")
-    if scheme_id is not None and scheme_id != scheme.id:
+    given = {"key": record["key"]}
+    given |= {name: value for name, value in record.items() if value is not None}
+    for name, (is_valid, what) in _FIELDS.items():
+        if name in given and not is_valid(given[name]):
+            raise ValueError(f"{name} must be {what}, not {given[name]!r}")
+    if given.get("scheme", scheme.id) != scheme.id:
         raise SchemeError(
-            f"its scheme is {scheme_id!r}, but the index has {scheme.id!r}: their fingerprints "
-            "cannot be compared"
+            f"its scheme is {given['scheme']!r}, but the index has {scheme.id!r}: their "
+            "fingerprints cannot be compared"
         )
-    last_seen_s = _time(record, "last_seen_s", _time(record, "first_seen_s", now_s))
-    first_seen_s = _time(record, "first_seen_s", last_seen_s)
+    last_seen_s = given.get("last_seen_s", given.get("first_seen_s", now_s))
+    first_seen_s = given.get("first_seen_s", last_seen_s)
     if last_seen_s < first_seen_s:
         raise ValueError(f"last_seen_s {last_seen_s} is before first_seen_s {first_seen_s}")
-    fingerprint = from_hex(record["fingerprint"], scheme.bits)
-    gave_items = record.get("gave_items") or False
-    if not isinstance(gave_items, bool):
-        raise TypeError(f"gave_items must be true or false, not {gave_items!r}")
+    evidence = decode_evidence(bytes.fromhex(given.get("evidence", "")))
+    if len(evidence.sketch) not in (0, SKETCH_BYTES):
+        raise ValueError(f"the sketch of its evidence has {len(evidence.sketch)} bytes")
     return Entry(
         number,
-        key,
-        fingerprint,
+        given["key"],
+        from_hex(record["fingerprint"], scheme.bits),
         number,
         first_seen_s,
         last_seen_s,
-        evidence=_evidence(record),
-        gave_items=gave_items,
+        evidence=evidence,
+        gave_items=given.get("gave_items", False),
     )
-
-
-def _evidence(record: Mapping[str, Any]) -> Evidence:
-    """Return the evidence of a record; none if the field is missing. For errors, see `_entry`."""
-    text = record.get("evidence") or ""
-    if not isinstance(text, str):
-        raise TypeError(f"evidence must be hexadecimal digits, not {text!r}")
-    evidence = decode_evidence(bytes.fromhex(text))
-    if len(evidence.sketch) not in (0, SKETCH_BYTES):
-        raise ValueError(f"the sketch of its evidence has {len(evidence.sketch)} bytes")
-    return evidence
-
-
-def _time(record: Mapping[str, Any], name: str, default_s: int) -> int:
-    """Return a time of a record, or the default if the time is missing or None."""
-    time_s = record.get(name)
-    if time_s is None:
-        return default_s
-    if type(time_s) is not int or not 0 <= time_s <= _MAX_TIME_S:
-        raise ValueError(f"{name} must be a Unix time in whole seconds, not {time_s!r}")
-    return time_s
 
 
 STANDARD_STREAM = "-"

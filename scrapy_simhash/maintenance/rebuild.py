@@ -157,9 +157,8 @@ def reindex(
             evidence = fingerprinted.evidence._replace(
                 site=site_number(site) if site else page.evidence.site,
                 heading=page.evidence.heading,
+                title=page.evidence.title or fingerprinted.evidence.title,
             )
-            if page.evidence.title:
-                evidence = evidence._replace(title=page.evidence.title)
             entry = page._replace(fingerprint=fingerprinted.fingerprint, evidence=evidence)
             _observe(store, entry, rules, in_scope=in_scope(page.key), report=report)
         if report.without_text and not drop_without_text:

@@ -181,8 +181,8 @@ class ListedPage(NamedTuple):
 def _pages_and_patterns(
     source: Source, duplication: Duplication, clusters: Sequence[IndexCluster]
 ) -> tuple[list[ListedPage], list[dict[str, Any]], int]:
-    """Return the pages of clusters in crawl order; a row for each URL pattern with copies or similar
-    pages, those with most of them first, at most 100; and the number of such patterns.
+    """Return the pages of clusters in crawl order; rows for the 100 URL patterns with most copies
+    and similar pages; and the number of patterns with any.
 
     A row has the numbers of near-duplicates, similar pages and representatives, an example, and the
     pattern of most pages that its near-duplicates are copies of (``like``).

@@ -67,13 +67,10 @@ def available_cores() -> int:
 
     The CPU affinity of the process limits it, and on Linux the quota of its cgroup (version 2).
     """
-    if hasattr(os, "process_cpu_count"):  # since Python 3.13
-        cores = os.process_cpu_count()
-    elif hasattr(os, "sched_getaffinity"):
-        cores = len(os.sched_getaffinity(0))
-    else:
-        cores = os.cpu_count()
-    return max(1, int(min([cores or 1, *_quotas()])))
+    affinity = getattr(os, "sched_getaffinity", lambda _: range(os.cpu_count() or 1))
+    count = getattr(os, "process_cpu_count", lambda: len(affinity(0)))  # since Python 3.13
+    cores = count() or 1
+    return max(1, int(min([cores, *_quotas()])))
 
 
 def idle_core_s() -> float:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -125,7 +126,7 @@ def _check(options: argparse.Namespace) -> None:
         if excluded is not None and not options.json:
             note(f"the document {excluded} has the name of this text, so it is no source")
         report = index.check(name, text, exclude=excluded)
-    result = report.to_dict() | {"excluded": excluded}
+    result = asdict(report) | {"excluded": excluded}
     show_result(options, result if options.json else _known(result))
 
 

@@ -7,9 +7,9 @@ is a neighbour whose text is similar enough.
 from __future__ import annotations
 
 from collections import defaultdict
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 from scrapy_simhash.extras.passages.cutting import MAX_REACH, fingerprint_of, reach_of, spans_of
 from scrapy_simhash.folding import normalize
@@ -80,8 +80,13 @@ def _compared(
     level: Level = "high" if sources[0].similarity >= _HIGH_SIMILARITY else "medium"
     if documents >= _COMMON_DOCUMENTS:
         level = "common"
-    found = tuple(sources[:_MAX_SOURCES])
-    return replace(unknown, level=level, sources=found, documents=documents)
+    return replace(
+        unknown,
+        level=level,
+        sources=tuple(sources[:_MAX_SOURCES]),
+        documents=documents,
+        similarity=sources[0].similarity,
+    )
 
 
 @lru_cache(maxsize=4096)  # many documents have the same text of a shared passage
@@ -133,6 +138,7 @@ class CheckedPassage:
     :param sources: at most five, one for each document, the most similar first.
     :param documents: about the number of documents with the passage.
     :param short: the passage is too short for a fingerprint and was not looked up.
+    :param similarity: similarity to the most similar source; 0 without sources.
     """
 
     start: int
@@ -142,11 +148,7 @@ class CheckedPassage:
     sources: tuple[Source, ...] = ()
     documents: int = 0
     short: bool = False
-
-    @property
-    def similarity(self) -> float:
-        """Return the similarity to the most similar source; 0 without sources."""
-        return self.sources[0].similarity if self.sources else 0.0
+    similarity: float = 0.0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -177,13 +179,6 @@ class PassageReport:
     common_share: float
     sources: tuple[SourceShare, ...]
     passages: tuple[CheckedPassage, ...]
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the report as values for JSON."""
-        values = asdict(self)
-        for plain, passage in zip(values["passages"], self.passages, strict=True):
-            plain["similarity"] = passage.similarity
-        return values
 
 
 def _summed_up(document: str, text: str, passages: Sequence[CheckedPassage]) -> PassageReport:

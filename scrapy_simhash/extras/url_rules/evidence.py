@@ -135,10 +135,15 @@ def merged(mine: bytes, row: bytes | None) -> bytes:
 
 def encode_rules(rules: Rules) -> bytes:
     """Return the stored form of a site's rules."""
-    plain = []
-    for rule, record in rules.items():
-        patterns = {pattern: _numbers(own) for pattern, own in record.patterns.items()}
-        plain.append([rule, record.origin, _numbers(record.total), patterns])
+    plain = [
+        [
+            rule,
+            record.origin,
+            _numbers(record.total),
+            {pattern: _numbers(own) for pattern, own in record.patterns.items()},
+        ]
+        for rule, record in rules.items()
+    ]
     return json.dumps(plain, separators=(",", ":")).encode()
 
 
