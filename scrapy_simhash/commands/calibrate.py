@@ -15,26 +15,8 @@ if TYPE_CHECKING:
 
     from scrapy_simhash.calibration import Calibration
 
-_DESCRIPTION = """\
-Measures which k and which least resemblance best separate near-duplicates from different pages, on
-a sample of your own pages. The last lines of the output are for settings.py.
 
-  {program} calibrate pages/
-  {program} calibrate --preset classic feed.jsonl.gz
-  {program} calibrate --sample 5000 --json pages/
-
-Files and folders hold HTML pages or plain texts; each line of a JSON lines file holds one
-(--text-field). Pairs of pages with a resemblance of 0.8 or more are near-duplicates, and pairs
-below 0.5 are wrong. The chosen values have the highest F1 of recall and precision.
-"""
 _SHOWN_PER_CENT = (40, 50, 60, 70, 80, 90)
-
-
-_ARGUMENTS = (
-    argument("files", nargs="+", metavar="FILE", help="files or folders of pages"),
-    number_argument("--sample", "number of pages in the random sample", 2, 20_000, default=2000),
-    *FIELD_ARGUMENTS,
-)
 
 
 def _run(options: argparse.Namespace) -> None:
@@ -99,8 +81,25 @@ def _show_table(found: Calibration, present_k: int) -> None:
 COMMAND = Command(
     "calibrate",
     "measure which settings fit your own pages",
-    _DESCRIPTION,
+    """\
+Measures which k and which least resemblance best separate near-duplicates from different pages, on
+a sample of your own pages. The last lines of the output are for settings.py.
+
+  {program} calibrate pages/
+  {program} calibrate --preset classic feed.jsonl.gz
+  {program} calibrate --sample 5000 --json pages/
+
+Files and folders hold HTML pages or plain texts; each line of a JSON lines file holds one
+(--text-field). Pairs of pages with a resemblance of 0.8 or more are near-duplicates, and pairs
+below 0.5 are wrong. The chosen values have the highest F1 of recall and precision.
+""",
     _run,
-    _ARGUMENTS,
+    (
+        argument("files", nargs="+", metavar="FILE", help="files or folders of pages"),
+        number_argument(
+            "--sample", "number of pages in the random sample", 2, 20_000, default=2000
+        ),
+        *FIELD_ARGUMENTS,
+    ),
     settings=(*FINGERPRINT_OPTIONS, *COPY_OPTIONS, "max-bytes"),
 )

@@ -13,25 +13,6 @@ from scrapy_simhash.reasons import explain
 if TYPE_CHECKING:
     import argparse
 
-_DESCRIPTION = """\
-Shows for two pages the distance of their fingerprints, the similarity that a crawl estimates from
-their sketches, the exact resemblance of their main texts, and whether they are near-duplicates for
-a crawl. Short texts, which a crawl skips, are compared, too, unless --min-tokens is given.
-
-  {program} compare https://example.com/article 'https://example.com/article?print=1'
-  {program} compare --preset classic --json a.html -
-
-Resemblance is the share of the runs of 5 words that both texts have, from 0 to 1. A crawl should
-find pairs with 0.8 or more, and should not find pairs below 0.2. Similarity estimates the same
-share for runs of 3 tokens.
-"""
-
-
-_ARGUMENTS = (
-    argument("a", metavar="A", help=f"a page: {PAGE_METAVAR}"),
-    argument("b", metavar="B", help="another page"),
-)
-
 
 def _run(options: argparse.Namespace) -> None:
     from scrapy_simhash.detector import Detector
@@ -89,8 +70,22 @@ def _run(options: argparse.Namespace) -> None:
 COMMAND = Command(
     "compare",
     "tell whether two pages are near-duplicates",
-    _DESCRIPTION,
+    """\
+Shows for two pages the distance of their fingerprints, the similarity that a crawl estimates from
+their sketches, the exact resemblance of their main texts, and whether they are near-duplicates for
+a crawl. Short texts, which a crawl skips, are compared, too, unless --min-tokens is given.
+
+  {program} compare https://example.com/article 'https://example.com/article?print=1'
+  {program} compare --preset classic --json a.html -
+
+Resemblance is the share of the runs of 5 words that both texts have, from 0 to 1. A crawl should
+find pairs with 0.8 or more, and should not find pairs below 0.2. Similarity estimates the same
+share for runs of 3 tokens.
+""",
     _run,
-    _ARGUMENTS,
+    (
+        argument("a", metavar="A", help=f"a page: {PAGE_METAVAR}"),
+        argument("b", metavar="B", help="another page"),
+    ),
     settings=(*FINGERPRINT_OPTIONS, *COPY_OPTIONS, "max-bytes"),
 )

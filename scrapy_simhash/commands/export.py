@@ -31,50 +31,7 @@ if TYPE_CHECKING:
     from scrapy_simhash.maintenance.sources import Location
 
 
-_EXPORT = """\
-Writes the entries of an index, oldest first, as JSON lines. Fields: key, fingerprint (hexadecimal
-digits), scheme, first_seen_s, last_seen_s (Unix times), near_duplicates (a count), gave_items (the
-page gave items), and evidence (hexadecimal digits: what confirms copies). `import` reads them.
-
-  {program} export entries.jsonl.gz
-  {program} export --near-duplicates - | jq -r 'select(.action == "dropped") | .key'
-  {program} export --changes-since 24h -
-  {program} export --changes-since 2026-01-31T18:00 --spider news changes.jsonl
-
-With --near-duplicates, the fields are key, representative, distance, fingerprint, scheme,
-seen_at_s, similarity_percent (null if unknown) and action: what the crawl did with the page
-(dropped, tagged or followed; else empty). Pages that are only similar are not among them.
-
-With --changes-since, the records are the pages that are new, changed or gone since then, the
-earliest change first: key, change, at, first_seen, last_seen, and copy_of (for a changed page that
-is a copy now; else empty). A page is gone if a crawl that ended by itself saw other pages of the
-site, but not this page.
-"""
 _TIMES = ("at", "first_seen", "last_seen")
-
-
-_EXPORT_ARGUMENTS = (
-    argument(
-        "file",
-        metavar="FILE",
-        help="a file, compressed if its name ends in .gz; - is standard output",
-    ),
-    argument(
-        "--near-duplicates",
-        action="store_true",
-        help="write the near-duplicate log instead of the entries",
-        instead="instead",
-    ),
-    argument(
-        "--changes-since",
-        metavar="WHEN",
-        type=point_in_time,
-        help="write new, changed and gone pages instead: an age such as 36h or 7d (s, m, h, d, w), "
-        "or a date such as 2026-01-31 or 2026-01-31T18:00 (UTC, or with an offset)",
-        instead="instead",
-    ),
-    argument("--overwrite", action="store_true", help="replace an existing file"),
-)
 
 
 def _export(options: argparse.Namespace) -> None:
@@ -110,35 +67,49 @@ def _export(options: argparse.Namespace) -> None:
 EXPORT = Command(
     "export",
     "write entries, the near-duplicate log or changes to a file",
-    _EXPORT,
+    """\
+Writes the entries of an index, oldest first, as JSON lines. Fields: key, fingerprint (hexadecimal
+digits), scheme, first_seen_s, last_seen_s (Unix times), near_duplicates (a count), gave_items (the
+page gave items), and evidence (hexadecimal digits: what confirms copies). `import` reads them.
+
+  {program} export entries.jsonl.gz
+  {program} export --near-duplicates - | jq -r 'select(.action == "dropped") | .key'
+  {program} export --changes-since 24h -
+  {program} export --changes-since 2026-01-31T18:00 --spider news changes.jsonl
+
+With --near-duplicates, the fields are key, representative, distance, fingerprint, scheme,
+seen_at_s, similarity_percent (null if unknown) and action: what the crawl did with the page
+(dropped, tagged or followed; else empty). Pages that are only similar are not among them.
+
+With --changes-since, the records are the pages that are new, changed or gone since then, the
+earliest change first: key, change, at, first_seen, last_seen, and copy_of (for a changed page that
+is a copy now; else empty). A page is gone if a crawl that ended by itself saw other pages of the
+site, but not this page.
+""",
     _export,
-    _EXPORT_ARGUMENTS,
-    index=True,
-)
-
-
-_IMPORT = """\
-Makes a new index, in a directory or in Redis, from records that `export` or another program wrote:
-JSON lines, also compressed by gzip. A record needs key and fingerprint; other fields of
-`export` are optional. If a record is invalid, nothing is imported.
-
-  {program} import entries.jsonl.gz new/
-  {program} import --preset classic entries.jsonl new/
-  {program} import entries.jsonl.gz --redis redis://host:6379/0 --redis-key shop:simhash
-
-If records name a scheme, it must be that of the settings.
-"""
-
-
-_IMPORT_ARGUMENTS = (
-    argument("file", metavar="FILE", help="a file, or - for JSON lines on standard input"),
-    argument(
-        "new",
-        metavar="NEW",
-        nargs="?",
-        help="a directory that does not exist yet, or is empty; or redis://host:6379/0#name "
-        "(default: the index in Redis of --redis, --redis-key and the settings)",
+    (
+        argument(
+            "file",
+            metavar="FILE",
+            help="a file, compressed if its name ends in .gz; - is standard output",
+        ),
+        argument(
+            "--near-duplicates",
+            action="store_true",
+            help="write the near-duplicate log instead of the entries",
+            instead="instead",
+        ),
+        argument(
+            "--changes-since",
+            metavar="WHEN",
+            type=point_in_time,
+            help="write new, changed and gone pages instead: an age such as 36h or 7d (s, m, h, "
+            "d, w), or a date such as 2026-01-31 or 2026-01-31T18:00 (UTC, or with an offset)",
+            instead="instead",
+        ),
+        argument("--overwrite", action="store_true", help="replace an existing file"),
     ),
+    index=True,
 )
 
 
@@ -170,8 +141,27 @@ def _import(options: argparse.Namespace) -> None:
 IMPORT = Command(
     "import",
     "make a new index from records",
-    _IMPORT,
+    """\
+Makes a new index, in a directory or in Redis, from records that `export` or another program wrote:
+JSON lines, also compressed by gzip. A record needs key and fingerprint; other fields of
+`export` are optional. If a record is invalid, nothing is imported.
+
+  {program} import entries.jsonl.gz new/
+  {program} import --preset classic entries.jsonl new/
+  {program} import entries.jsonl.gz --redis redis://host:6379/0 --redis-key shop:simhash
+
+If records name a scheme, it must be that of the settings.
+""",
     _import,
-    _IMPORT_ARGUMENTS,
+    (
+        argument("file", metavar="FILE", help="a file, or - for JSON lines on standard input"),
+        argument(
+            "new",
+            metavar="NEW",
+            nargs="?",
+            help="a directory that does not exist yet, or is empty; or redis://host:6379/0#name "
+            "(default: the index in Redis of --redis, --redis-key and the settings)",
+        ),
+    ),
     settings=(*FINGERPRINT_OPTIONS, "max-distance", "pages", *REDIS_OPTIONS),
 )

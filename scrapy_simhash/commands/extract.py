@@ -20,18 +20,6 @@ if TYPE_CHECKING:
     from scrapy_simhash.scheme import Scheme
 
 
-_DESCRIPTION = """\
-Writes the main text of pages, as a crawl extracts it, to standard output. Standard error shows how
-the text was found: by your selectors, by readability, or by segments if readability found too
-little. It also shows the title and heading of the page: copies on one site must agree in these.
-
-  {program} extract https://example.com/article
-  {program} extract --select article --remove .ad page.html
-  curl -s https://example.com/article | {program} extract --json -
-  {program} extract --json pages/*.html
-
-Copy the values that work for you to settings.py.
-"""
 _SKIP_REASONS = {
     "no_text": "it has no text",
     "script_data": "its text is a notice beside data that a script shows",
@@ -39,14 +27,6 @@ _SKIP_REASONS = {
     "unsupported_text": "the preset does not support its text",
     "extraction_error": "its extractor failed",
 }
-
-
-_ARGUMENTS = (
-    argument("pages", metavar=PAGE_METAVAR, nargs="+", help="files, URLs, or standard input"),
-    argument(
-        "--tokens", action="store_true", help="show the tokens instead of the text, one per line"
-    ),
-)
 
 
 def _run(options: argparse.Namespace) -> None:
@@ -145,8 +125,26 @@ def _selector_counts(html: str, selectors: Selectors) -> list[dict[str, Any]]:
 COMMAND = Command(
     "extract",
     "show the main text of a page, and how it was found",
-    _DESCRIPTION,
+    """\
+Writes the main text of pages, as a crawl extracts it, to standard output. Standard error shows how
+the text was found: by your selectors, by readability, or by segments if readability found too
+little. It also shows the title and heading of the page: copies on one site must agree in these.
+
+  {program} extract https://example.com/article
+  {program} extract --select article --remove .ad page.html
+  curl -s https://example.com/article | {program} extract --json -
+  {program} extract --json pages/*.html
+
+Copy the values that work for you to settings.py.
+""",
     _run,
-    _ARGUMENTS,
+    (
+        argument("pages", metavar=PAGE_METAVAR, nargs="+", help="files, URLs, or standard input"),
+        argument(
+            "--tokens",
+            action="store_true",
+            help="show the tokens instead of the text, one per line",
+        ),
+    ),
     settings=(*FINGERPRINT_OPTIONS, "max-bytes"),
 )

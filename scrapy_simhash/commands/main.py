@@ -34,40 +34,28 @@ if TYPE_CHECKING:
     from scrapy.settings import Settings
 
 
-_DESCRIPTION = """\
-Finds near-duplicate pages and texts; queries and maintains the indexes that crawls make.
-SUBCOMMAND --help explains a subcommand, with examples. There, k is the largest number of bits in
-which the fingerprints of near-duplicates differ (SIMHASH_MAX_DISTANCE).
-
-exit codes: 0 success, even if nothing was found; 1 an error, explained on standard error, or a
-negative answer (problems were found, a page is unknown); 2 wrong usage; 130 interrupted (Ctrl-C).
-"""
-
-
-_INDEX_DESCRIPTION = """\
-Queries and maintains an index that crawls have made.
-
-  {program} index stats --spider news
-  {program} index query 'https://example.com/article?print=1'
-  {program} index check --help
-"""
-_INDEX_COMMANDS = (
-    stats.STATS,
-    stats.CLUSTERS,
-    query.COMMAND,
-    *MAINTENANCE_COMMANDS,
-    export.EXPORT,
-    export.IMPORT,
-)
 COMMANDS = (
     report.COMMAND,
     Command(
         "index",
         "query and maintain an index",
-        _INDEX_DESCRIPTION,
+        """\
+Queries and maintains an index that crawls have made.
+
+  {program} index stats --spider news
+  {program} index query 'https://example.com/article?print=1'
+  {program} index check --help
+""",
         None,
         json=False,
-        commands=_INDEX_COMMANDS,
+        commands=(
+            stats.STATS,
+            stats.CLUSTERS,
+            query.COMMAND,
+            *MAINTENANCE_COMMANDS,
+            export.EXPORT,
+            export.IMPORT,
+        ),
     ),
     extract.COMMAND,
     compare.COMMAND,
@@ -87,7 +75,14 @@ def build_parser(program: str) -> argparse.ArgumentParser:
     """Return the parser of all subcommands."""
     parser = argparse.ArgumentParser(
         prog=program,
-        description=_DESCRIPTION,
+        description="""\
+Finds near-duplicate pages and texts; queries and maintains the indexes that crawls make.
+SUBCOMMAND --help explains a subcommand, with examples. There, k is the largest number of bits in
+which the fingerprints of near-duplicates differ (SIMHASH_MAX_DISTANCE).
+
+exit codes: 0 success, even if nothing was found; 1 an error, explained on standard error, or a
+negative answer (problems were found, a page is unknown); 2 wrong usage; 130 interrupted (Ctrl-C).
+""",
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     subparsers = parser.add_subparsers(metavar="SUBCOMMAND", title="subcommands", required=True)

@@ -28,15 +28,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 
-_CHECK_ARGUMENTS = (
-    argument(
-        "--repair",
-        action="store_true",
-        help="rewrite an index in a directory with all rows that can be read",
-    ),
-)
-
-
 def _check(options: argparse.Namespace) -> int:
     from scrapy_simhash.maintenance.check import check, repair
     from scrapy_simhash.maintenance.sources import require_directory
@@ -56,15 +47,6 @@ def _check(options: argparse.Namespace) -> int:
     return 1 if found.problems else 0
 
 
-_MERGE_ARGUMENTS = (
-    argument(
-        "other",
-        metavar="OTHER",
-        help="directory of the index of a later crawl, or redis://host:6379/0#name",
-    ),
-)
-
-
 def _merge(options: argparse.Namespace) -> None:
     from scrapy_simhash.maintenance.merge import merge
 
@@ -72,24 +54,6 @@ def _merge(options: argparse.Namespace) -> None:
     other = location_of(options.other, options)
     result = merge(where, other, in_scope=page_scope(options.settings))
     show_result(options, {"index": str(where), "merged": str(other), **asdict(result)})
-
-
-_REMOVE_ARGUMENTS = (
-    argument(
-        "keys",
-        nargs="*",
-        metavar="KEY",
-        help="a page's URL or other key; - reads keys from standard input, one per line",
-    ),
-    argument(
-        "--unseen-since",
-        metavar="WHEN",
-        type=point_in_time,
-        help="remove all pages, and lines of the near-duplicate log, that no crawl has seen since "
-        "then: an age such as 36h or 90d (s, m, h, d, w), or a date such as 2026-01-31",
-    ),
-    argument("--all", action="store_true", help="delete the whole index"),
-)
 
 
 def _remove(options: argparse.Namespace) -> int:
@@ -120,15 +84,6 @@ def _read_keys(arguments: list[str]) -> Iterator[str]:
     for key in arguments:
         lines = sys.stdin if key == "-" and sys.stdin is not None else [key]
         yield from filter(None, (line.rstrip("\r\n") for line in lines))
-
-
-_REBUILD_ARGUMENTS = (
-    argument(
-        "--drop-without-text",
-        action="store_true",
-        help="for another scheme: leave out pages whose texts are not stored",
-    ),
-)
 
 
 def _rebuild(options: argparse.Namespace) -> None:
@@ -173,7 +128,13 @@ database; pages whose entries are lost count as new in the next crawl. If the co
 interrupted, start it again.
 """,
         _check,
-        _CHECK_ARGUMENTS,
+        (
+            argument(
+                "--repair",
+                action="store_true",
+                help="rewrite an index in a directory with all rows that can be read",
+            ),
+        ),
         index=True,
     ),
     Command(
@@ -192,7 +153,23 @@ The near-duplicate log keeps its lines; with --unseen-since, only those that are
 The exit code is 1 if a given page has no entry; the entries of the others are still removed.
 """,
         _remove,
-        _REMOVE_ARGUMENTS,
+        (
+            argument(
+                "keys",
+                nargs="*",
+                metavar="KEY",
+                help="a page's URL or other key; - reads keys from standard input, one per line",
+            ),
+            argument(
+                "--unseen-since",
+                metavar="WHEN",
+                type=point_in_time,
+                help="remove all pages, and lines of the near-duplicate log, that no crawl has "
+                "seen since then: an age such as 36h or 90d (s, m, h, d, w), or a date such as "
+                "2026-01-31",
+            ),
+            argument("--all", action="store_true", help="delete the whole index"),
+        ),
         index=True,
     ),
     Command(
@@ -209,7 +186,13 @@ leave. It replaces the old one at the end: if the command is interrupted, nothin
   {program} rebuild --preset classic
 """,
         _rebuild,
-        _REBUILD_ARGUMENTS,
+        (
+            argument(
+                "--drop-without-text",
+                action="store_true",
+                help="for another scheme: leave out pages whose texts are not stored",
+            ),
+        ),
         index=True,
         settings=(*FINGERPRINT_OPTIONS, "max-distance", "pages"),
     ),
@@ -229,7 +212,13 @@ Both indexes need the same scheme. The tables and k of this index stay. SIMHASH_
 merge into the index of a paused crawl (JOBDIR), which would count the merged pages as its own.
 """,
         _merge,
-        _MERGE_ARGUMENTS,
+        (
+            argument(
+                "other",
+                metavar="OTHER",
+                help="directory of the index of a later crawl, or redis://host:6379/0#name",
+            ),
+        ),
         index=True,
     ),
 )

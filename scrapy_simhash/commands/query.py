@@ -22,37 +22,6 @@ _ACTIONS = {
     (False, True): "drop, following its links,",
     (False, False): "drop",
 }
-_DESCRIPTION = """\
-Fetches or reads a page, and looks up its main text in an index. Shows the representatives within k
-bits, the reasons why some are no copies of the page, and what a crawl with the project's settings
-would do with the page if it had seen all pages of the index; and what the index has stored about
-it: since when it is a representative, and which pages it was a near-duplicate of. Writes nothing.
-The exit code is 1 if --stored finds nothing.
-
-  {program} query 'https://example.com/article?print=1'
-  {program} query --spider news page.html
-  {program} query --stored https://example.com/print?article=7
-  curl -s https://example.com/ | {program} query --key https://example.com/ -
-
-Pages are fetched with the project's settings, and fingerprinted by the scheme of the index.
-"""
-
-
-_ARGUMENTS = (
-    argument("page", metavar=PAGE_METAVAR, help="a file, a URL, or standard input"),
-    argument(
-        "--key",
-        metavar="KEY",
-        help="the page's identity, such as its URL, to tell unchanged from new (default: its URL "
-        "after redirects)",
-    ),
-    argument(
-        "--stored",
-        action="store_true",
-        help="fetch nothing: show only what the index has stored about the page with this key",
-    ),
-    number_argument("--top", "number of matches to show", 0, default=20),
-)
 
 
 def _run(options: argparse.Namespace) -> int:
@@ -170,9 +139,36 @@ def _answer(options: argparse.Namespace) -> dict[str, Any]:
 COMMAND = Command(
     "query",
     "find pages near a page, and predict its verdict",
-    _DESCRIPTION,
+    """\
+Fetches or reads a page, and looks up its main text in an index. Shows the representatives within k
+bits, the reasons why some are no copies of the page, and what a crawl with the project's settings
+would do with the page if it had seen all pages of the index; and what the index has stored about
+it: since when it is a representative, and which pages it was a near-duplicate of. Writes nothing.
+The exit code is 1 if --stored finds nothing.
+
+  {program} query 'https://example.com/article?print=1'
+  {program} query --spider news page.html
+  {program} query --stored https://example.com/print?article=7
+  curl -s https://example.com/ | {program} query --key https://example.com/ -
+
+Pages are fetched with the project's settings, and fingerprinted by the scheme of the index.
+""",
     _run,
-    _ARGUMENTS,
+    (
+        argument("page", metavar=PAGE_METAVAR, help="a file, a URL, or standard input"),
+        argument(
+            "--key",
+            metavar="KEY",
+            help="the page's identity, such as its URL, to tell unchanged from new (default: its "
+            "URL after redirects)",
+        ),
+        argument(
+            "--stored",
+            action="store_true",
+            help="fetch nothing: show only what the index has stored about the page with this key",
+        ),
+        number_argument("--top", "number of matches to show", 0, default=20),
+    ),
     index=True,
     settings=("max-distance", "max-bytes"),
 )

@@ -16,28 +16,6 @@ from scrapy_simhash.errors import SimhashError
 if TYPE_CHECKING:
     import argparse
 
-_DESCRIPTION = """\
-Writes one self-contained HTML file: counts, URL patterns with most near-duplicates, clusters that
-can be searched and sorted, and pages side by side if their texts are stored (SIMHASH_KEEP_TEXT).
-
-  {program} report
-  {program} report --spider news news.html
-  {program} report - | gzip > report.html.gz
-
-If SIMHASH_REPORT names a file, each crawl writes its own report, with its counts, when it ends.
-"""
-
-
-_ARGUMENTS = (
-    argument(
-        "file",
-        metavar="FILE",
-        nargs="?",
-        default="simhash-report.html",
-        help="file to write or overwrite; - is standard output (default: %(default)s)",
-    ),
-)
-
 
 def _run(options: argparse.Namespace) -> None:
     from scrapy_simhash.report.data import report_data, write_report
@@ -60,5 +38,27 @@ def _run(options: argparse.Namespace) -> None:
 
 
 COMMAND = Command(
-    "report", "write a report on an index as HTML", _DESCRIPTION, _run, _ARGUMENTS, index=True
+    "report",
+    "write a report on an index as HTML",
+    """\
+Writes one self-contained HTML file: counts, URL patterns with most near-duplicates, clusters that
+can be searched and sorted, and pages side by side if their texts are stored (SIMHASH_KEEP_TEXT).
+
+  {program} report
+  {program} report --spider news news.html
+  {program} report - | gzip > report.html.gz
+
+If SIMHASH_REPORT names a file, each crawl writes its own report, with its counts, when it ends.
+""",
+    _run,
+    (
+        argument(
+            "file",
+            metavar="FILE",
+            nargs="?",
+            default="simhash-report.html",
+            help="file to write or overwrite; - is standard output (default: %(default)s)",
+        ),
+    ),
+    index=True,
 )

@@ -16,24 +16,6 @@ if TYPE_CHECKING:
     from scrapy_simhash.index.base import NearDuplicate
 
 
-_STATS = """\
-Shows the number of pages in an index; the near-duplicates by distance, cluster and host; and the
-size, the scheme and the tables of the index.
-
-  {program} stats --spider news
-  {program} stats --index .scrapy/simhash/spiders/news --tables --json
-
-Each page counts by its latest verdict. Hosts are sorted by near-duplicates, each of which wastes a
-request of a crawl.
-"""
-
-
-_STATS_ARGUMENTS = (
-    number_argument("--top", "number of clusters and hosts to show", 0, default=10),
-    argument("--tables", action="store_true", help="also show which pairs the tables find"),
-)
-
-
 def _stats(options: argparse.Namespace) -> None:
     from scrapy_simhash.maintenance.duplication import duplication
     from scrapy_simhash.maintenance.sources import opened_source
@@ -86,34 +68,25 @@ def _stats(options: argparse.Namespace) -> None:
     show_result(options, result)
 
 
-STATS = Command("stats", "show what an index holds", _STATS, _stats, _STATS_ARGUMENTS, index=True)
+STATS = Command(
+    "stats",
+    "show what an index holds",
+    """\
+Shows the number of pages in an index; the near-duplicates by distance, cluster and host; and the
+size, the scheme and the tables of the index.
 
+  {program} stats --spider news
+  {program} stats --index .scrapy/simhash/spiders/news --tables --json
 
-_CLUSTERS = """\
-Lists clusters, the largest first: each representative, and below it its near-duplicates with their
-distance, similarity and action.
-
-  {program} clusters --top 5 --members 10
-  {program} clusters --similar
-  {program} clusters --host www.example.com
-
-A similar page is within k bits of another page but not a copy of it, so the crawl kept it.
-"""
-
-
-_CLUSTERS_ARGUMENTS = (
-    argument(
-        "--similar", action="store_true", help="list similar pages instead of near-duplicates"
+Each page counts by its latest verdict. Hosts are sorted by near-duplicates, each of which wastes a
+request of a crawl.
+""",
+    _stats,
+    (
+        number_argument("--top", "number of clusters and hosts to show", 0, default=10),
+        argument("--tables", action="store_true", help="also show which pairs the tables find"),
     ),
-    argument(
-        "--host",
-        metavar="NAME",
-        help="list only clusters with a page of this host; a name without a port matches any port",
-    ),
-    number_argument("--top", "number of clusters to show; 0 for all", 0, default=20),
-    number_argument(
-        "--members", "number of pages to show below each representative; 0 for all", 0, default=0
-    ),
+    index=True,
 )
 
 
@@ -177,8 +150,34 @@ def _has_page_on(host: str, representative: str, lines: Sequence[NearDuplicate])
 CLUSTERS = Command(
     "clusters",
     "list representatives with their near-duplicates",
-    _CLUSTERS,
+    """\
+Lists clusters, the largest first: each representative, and below it its near-duplicates with their
+distance, similarity and action.
+
+  {program} clusters --top 5 --members 10
+  {program} clusters --similar
+  {program} clusters --host www.example.com
+
+A similar page is within k bits of another page but not a copy of it, so the crawl kept it.
+""",
     _clusters,
-    _CLUSTERS_ARGUMENTS,
+    (
+        argument(
+            "--similar", action="store_true", help="list similar pages instead of near-duplicates"
+        ),
+        argument(
+            "--host",
+            metavar="NAME",
+            help="list only clusters with a page of this host; a name without a port matches any "
+            "port",
+        ),
+        number_argument("--top", "number of clusters to show; 0 for all", 0, default=20),
+        number_argument(
+            "--members",
+            "number of pages to show below each representative; 0 for all",
+            0,
+            default=0,
+        ),
+    ),
     index=True,
 )

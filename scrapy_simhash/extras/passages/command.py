@@ -25,45 +25,21 @@ if TYPE_CHECKING:
 
     from scrapy_simhash.extras.passages.index import PassageIndex
 
-_DESCRIPTION = """\
-Finds sentences that appear elsewhere, word for word or nearly so.
-
-  {program} passages add reports/ pages.jsonl
-  {program} passages check letter.txt
-"""
-_ADD = """\
-Adds documents to the index, which is created if necessary. A document replaces a stored one with
-the same name and another text. After an interruption, run the same command again to go on.
-
-A text file or an HTML page is one document, named by its path. Only the main text of a page counts.
-Each line of a JSON lines file is one document, named by its url or id. Files may be compressed by
-gzip. Hidden files in folders are ignored.
-
-  {program} add reports/ pages.jsonl.gz
-  {program} add --text-field body --name-field link items.jl
-"""
-_CHECK = """\
-Shows which passages of a text appear in the documents of the index, and where.
-
-  {program} check letter.txt
-  {program} check https://example.com/ferries
-  pdftotext report.pdf - | {program} check --json -
-
-Similarities go from 0 to 1 (equal): 1 - edits / length.
-"""
-_INDEX = (
-    "directory of the index (default: that of the setting SIMHASH_PASSAGES, or simhash-passages; "
-    "in .scrapy of the project or, outside a project, of the working directory)"
-)
-
 
 _SHOWN_SOURCES = 10
 _SHOWN_SKIPS = 20
 
 
-_ARGUMENTS = (argument("--index", metavar="DIR", help=_INDEX), *FIELD_ARGUMENTS)
-_FILES = argument("files", nargs="+", metavar="FILE", help="a file or folder")
-_TEXT = argument("text", metavar="FILE|URL|-", help="a file, a page, or standard input")
+_ARGUMENTS = (
+    argument(
+        "--index",
+        metavar="DIR",
+        help="directory of the index (default: that of the setting SIMHASH_PASSAGES, or "
+        "simhash-passages; in .scrapy of the project or, outside a project, of the working "
+        "directory)",
+    ),
+    *FIELD_ARGUMENTS,
+)
 
 
 def _index_directory(options: argparse.Namespace) -> Path:
@@ -165,11 +141,49 @@ def _known(result: dict[str, Any]) -> dict[str, Any]:
 COMMAND = Command(
     "passages",
     "find passages that appear elsewhere",
-    _DESCRIPTION,
+    """\
+Finds sentences that appear elsewhere, word for word or nearly so.
+
+  {program} passages add reports/ pages.jsonl
+  {program} passages check letter.txt
+""",
     None,
     json=False,
     commands=(
-        Command("add", "add documents to the index", _ADD, _add, (_FILES, *_ARGUMENTS)),
-        Command("check", "check a text against the index", _CHECK, _check, (_TEXT, *_ARGUMENTS)),
+        Command(
+            "add",
+            "add documents to the index",
+            """\
+Adds documents to the index, which is created if necessary. A document replaces a stored one with
+the same name and another text. After an interruption, run the same command again to go on.
+
+A text file or an HTML page is one document, named by its path. Only the main text of a page counts.
+Each line of a JSON lines file is one document, named by its url or id. Files may be compressed by
+gzip. Hidden files in folders are ignored.
+
+  {program} add reports/ pages.jsonl.gz
+  {program} add --text-field body --name-field link items.jl
+""",
+            _add,
+            (argument("files", nargs="+", metavar="FILE", help="a file or folder"), *_ARGUMENTS),
+        ),
+        Command(
+            "check",
+            "check a text against the index",
+            """\
+Shows which passages of a text appear in the documents of the index, and where.
+
+  {program} check letter.txt
+  {program} check https://example.com/ferries
+  pdftotext report.pdf - | {program} check --json -
+
+Similarities go from 0 to 1 (equal): 1 - edits / length.
+""",
+            _check,
+            (
+                argument("text", metavar="FILE|URL|-", help="a file, a page, or standard input"),
+                *_ARGUMENTS,
+            ),
+        ),
     ),
 )

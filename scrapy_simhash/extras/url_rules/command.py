@@ -20,16 +20,6 @@ if TYPE_CHECKING:
 
     from scrapy_simhash.index import Index
 
-_DESCRIPTION = """\
-Lists the rules of URLs that crawls have learned with SIMHASH_URL_RULES: what they do, the pages for
-and against them, and the requests that they spared or would have spared. Removed rules are not
-learned again, unless --forget deletes all rules.
-
-  {program} rules
-  {program} rules --site example.com --all
-  {program} rules --remove 1f3a77c2
-"""
-
 
 class KnownRule(NamedTuple):
     """A stored rule with its site."""
@@ -67,29 +57,6 @@ def _known_rules(rows: Iterable[tuple[str, bytes]]) -> list[KnownRule]:
             ) from error
         stored += [KnownRule(site, rule, record) for rule, record in rules.items()]
     return sorted(stored, key=lambda known: (-known.record.total.spared, known.site, known.rule))
-
-
-_ARGUMENTS = (
-    argument("--site", metavar="NAME", help="only rules of this registered domain"),
-    argument(
-        "--all",
-        action="store_true",
-        help="also list rules without enough evidence, and removed ones",
-    ),
-    argument(
-        "--remove",
-        metavar="ID",
-        nargs="+",
-        help="remove rules, and do not learn them again",
-        instead="action",
-    ),
-    argument(
-        "--forget",
-        action="store_true",
-        help="delete all rules, or those of --site; crawls may learn them again",
-        instead="action",
-    ),
-)
 
 
 def _run(options: argparse.Namespace) -> None:
@@ -162,5 +129,38 @@ def _with_removed(rule: Rule, row: bytes | None) -> bytes:
 
 
 COMMAND = Command(
-    "rules", "list or change the rules of URLs", _DESCRIPTION, _run, _ARGUMENTS, index=True
+    "rules",
+    "list or change the rules of URLs",
+    """\
+Lists the rules of URLs that crawls have learned with SIMHASH_URL_RULES: what they do, the pages for
+and against them, and the requests that they spared or would have spared. Removed rules are not
+learned again, unless --forget deletes all rules.
+
+  {program} rules
+  {program} rules --site example.com --all
+  {program} rules --remove 1f3a77c2
+""",
+    _run,
+    (
+        argument("--site", metavar="NAME", help="only rules of this registered domain"),
+        argument(
+            "--all",
+            action="store_true",
+            help="also list rules without enough evidence, and removed ones",
+        ),
+        argument(
+            "--remove",
+            metavar="ID",
+            nargs="+",
+            help="remove rules, and do not learn them again",
+            instead="action",
+        ),
+        argument(
+            "--forget",
+            action="store_true",
+            help="delete all rules, or those of --site; crawls may learn them again",
+            instead="action",
+        ),
+    ),
+    index=True,
 )
