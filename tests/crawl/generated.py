@@ -150,7 +150,7 @@ async def compare(process: Any, shape: str, seed: int, chosen: dict[str, Any]) -
         "simhash": {
             name.removeprefix("simhash/"): value
             for name, value in on["stats"].items()
-            if name.startswith(("simhash/dropped", "simhash/kept", "simhash/resch"))
+            if name.startswith(("simhash/dropped", "simhash/kept", "simhash/resch", "simhash/disc"))
         },
         "errors": {name: value for name, value in on["stats"].items() if "simhash/errors" in name},
         "way": on["way"],
