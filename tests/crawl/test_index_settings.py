@@ -31,10 +31,3 @@ def test_copies_are_found_on_both_databases(urls, tmp_path, kind):
     assert first.stat("near_duplicate") == 1
     assert second.event("/mill")["verdict"]["kind"] == "unchanged"
     assert manifest(tmp_path)["database"] == kind
-
-
-def test_an_index_stays_in_its_database_where_none_is_asked_for(urls, tmp_path):
-    first, second = run(tmp_path, crawl(urls, SIMHASH_INDEX="rocksdb"), crawl(urls))
-    assert [first.finish_reason, second.finish_reason] == ["finished"] * 2
-    assert second.event("/mill")["verdict"]["kind"] == "unchanged"
-    assert manifest(tmp_path)["database"] == "rocksdb"

@@ -6,6 +6,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from scrapy_simhash.crawl.crawl_report import crawl_facts
+from scrapy_simhash.scheme import DEFAULT_PRESET, PRESETS
 from tests.crawl.harness import IN_ORDER, Crawl, run_named
 from tests.crawl.pages import page
 from tests.crawl.test_extraction_settings import NOTICE
@@ -77,6 +78,8 @@ def observed(result):
 @pytest.mark.parametrize("name", MODES)
 def test_each_page_that_was_seen_before_is_counted_once(results, name):
     result = results[name]
+    assert (result.error, result.finish_reason) == (None, "finished")
+    assert not result.lines("ERROR")
     facts = crawl_facts(result.stats, name, "finished")
     assert {outcome: facts[outcome] for outcome in OUTCOMES} == observed(result)
     assert result.stat("dropped") == sum(facts["dropped"].values())
@@ -109,3 +112,31 @@ def test_what_is_done_in_each_mode(results, name, outcomes, kept):
     assert [tuple(facts[one][kind] for kind in SEEN) for one in OUTCOMES] == outcomes
     told = {reason: tuple(n[kind] for kind in SEEN) for reason, n in facts["kept"].items()}
     assert told == kept
+
+
+def test_drop_calls_the_errback_with_response_and_verdict_and_its_items_pass(results, site):
+    event = results["drop"].event("/bees-copy", "errback")
+    judged = event["judged"]
+    assert (event["error"], judged["kind"]) == ("NearDuplicatePage", "near-duplicate")
+    assert (judged["key"], judged["representative"]) == (site.url("/bees-copy"), site.url("/bees"))
+    assert 0 < judged["distance"] <= PRESETS[DEFAULT_PRESET].max_distance
+    assert (event["verdict"]["kind"], event["flags"]) == ("near-duplicate", ["near-duplicate"])
+    items = [item["url"] for item in results["drop"].items if item.get("from") == "errback"]
+    assert site.url("/bees-copy") in items
+
+
+def test_tag_shows_the_verdict_to_the_callback(results, site):
+    events = {event["path"]: event for event in reversed(results["tag"].events)}
+    original, copy = events["/bees"], events["/bees-copy"]
+    prints = [event["verdict"]["fingerprint"] for event in (original, copy)]
+    unknown = ("representative", "distance", "similarity", "similar_to", "reason", "canonical")
+    assert original["verdict"] == {
+        "kind": "new",
+        "fingerprint": prints[0],
+        **dict.fromkeys(unknown),
+    }
+    assert (original["flags"], copy["flags"]) == ([], ["near-duplicate"])
+    assert copy["verdict"]["kind"] == "near-duplicate"
+    assert copy["verdict"]["representative"] == site.url("/bees")
+    assert {len(value) for value in prints} == {PRESETS[DEFAULT_PRESET].scheme.bits // 4}
+    assert (int(prints[0], 16) ^ int(prints[1], 16)).bit_count() == copy["verdict"]["distance"]

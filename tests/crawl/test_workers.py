@@ -127,26 +127,6 @@ def test_what_was_not_the_pages_fault_is_tried_again(site, tmp_path):
     assert result.stat("workers_replaced") == 2
 
 
-def test_workers_that_cannot_start_stop_no_crawl(site, tmp_path):
-    urls = [site.put(f"/lost-{number}", page_with(number=number)) for number in range(20)]
-    result = crawled(
-        tmp_path,
-        urls,
-        {"SIMHASH_EXTRACTOR": "made_by_hand.extract", "SIMHASH_WORKERS": 2},
-        arguments=AT_ONCE,
-        setup="tests.crawl.worker_extractors.make_a_module_that_workers_lack",
-    )
-    assert result.finish_reason == "finished"
-    assert len(result.items) == len(result.seen()) == 20
-    assert [event["verdict"] for event in result.events] == [None] * 20
-    assert result.stat("errors/fingerprint") == 20
-    assert result.stat("checked") == 0
-    [line] = result.lines("WARNING", "fingerprint")
-    assert "'made_by_hand.extract'" in line
-    assert "SIMHASH_WORKERS = 0" in line
-    assert not result.lines("Traceback")
-
-
 SCRIPT = """
 import json, os, sys
 from pathlib import Path

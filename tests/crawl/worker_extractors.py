@@ -7,10 +7,8 @@ import os
 import random
 import re
 import signal
-import sys
 import time
 from pathlib import Path
-from types import ModuleType
 from typing import TYPE_CHECKING, NoReturn
 
 if TYPE_CHECKING:
@@ -43,13 +41,6 @@ def never(html: str) -> NoReturn:
     """Never return; an extractor that hangs."""
     while True:
         time.sleep(3600)
-
-
-def make_a_module_that_workers_lack() -> None:
-    """For the crawl's process: what it made itself is in no file."""
-    module = ModuleType("made_by_hand")
-    module.extract = obedient  # type: ignore[attr-defined]
-    sys.modules[module.__name__] = module
 
 
 def _hold(_: str) -> None:
