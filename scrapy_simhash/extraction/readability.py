@@ -19,11 +19,12 @@ import re
 import sys
 import threading
 from functools import lru_cache
-from types import FunctionType
+from types import FunctionType, SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 from scrapy_simhash.extraction.chrome import hidden_elements
 from scrapy_simhash.extraction.elements import drop_all, holding, names_of
+from scrapy_simhash.lazy import etree
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -40,18 +41,21 @@ _NO_TEXT = ("script", "style", "noscript", "link", "template", "datalist", "sele
 # Elements that stay whatever their names, and those in which everything does.
 _UNLIKELY_NEVER = ("main", "article", "math", "html", "body")
 _VERBATIM = ("pre", "code")
-_INLINE = frozenset("a b cite code em font i small span strong sub sup u".split())
 
 # The budget of a page: a base, plus units for its elements and characters. Each `text_content`,
 # which takes 5 to 40 µs, costs one unit, plus one for each thousand characters of its text.
 _BASE_BUDGET = 100_000
 _BUDGET_PER_ELEMENT = 5
 _BUDGET_PER_CHARACTER = 0.02
-_CHARACTERS_PER_UNIT = 1000
+_CHARACTERS_PER_UNIT = _CHILDREN_PER_UNIT = 1000
 # The length of the article is measured as HTML without attributes. Their removal is slow, so the
 # attributes of longer HTML are left in.
 _MAX_CLEANED_CHARACTERS = 5000
-_MAX_CACHED_CHARACTERS = 200
+_MAX_CACHED = 200
+_PATTERNS_OF_NAMES = (
+    *("unlikelyCandidatesRe", "okMaybeItsACandidateRe"),
+    *("positiveRe", "negativeRe", "editorialLeadRe"),
+)
 _SPACES = re.compile(r"\t|[ \t]{2,}")
 
 
@@ -90,7 +94,8 @@ def article_of(
         drop_all(list(elements.root.iter(*_NO_TEXT)))
         return elements.root
 
-    document = _lean_document()(prepare(elements), lambda: prepare(parse_again()))
+    document = _lean_document()(prepare(elements))
+    document.parse_again = lambda: prepare(parse_again())
     budget = _BASE_BUDGET + _BUDGET_PER_ELEMENT * root.xpath("count(//*)")
     _budget.remaining = budget + _BUDGET_PER_CHARACTER * characters
     try:
@@ -102,7 +107,7 @@ def article_of(
         return empty
     finally:
         _budget.remaining = math.inf
-    article: HtmlElement = document.article
+    article: HtmlElement = document.html
     return article
 
 
@@ -112,15 +117,18 @@ def element_class() -> type[HtmlElement]:
     from lxml.html import HtmlElement
 
     class CountingElement(HtmlElement):  # type: ignore[misc]
-        """An element whose text and removal cost work."""
+        """An element whose text, removal and further children cost work."""
 
         def findall(self, path: str, namespaces: Any = None) -> list[HtmlElement]:
             # readability searches by tag, hundreds of times. This is faster.
             tag = path.removeprefix(".//")
-            if tag.isalnum() and tag != path:
+            if tag.isalnum():
                 return list(self.iterdescendants(tag))
-            found: list[HtmlElement] = super().findall(path, namespaces)
-            return found
+            return list(super().findall(path, namespaces))
+
+        def insert(self, index: int, element: HtmlElement) -> None:
+            _spend(index / _CHILDREN_PER_UNIT)
+            super().insert(index, element)
 
         def text_content(self) -> str:
             text: str = super().text_content()
@@ -140,32 +148,34 @@ def element_class() -> type[HtmlElement]:
 @lru_cache(maxsize=1)
 def _lean_document() -> type[Any]:
     """Return the class `LeanDocument`. It is created on first use, to keep imports cheap."""
-    from lxml.etree import tostring
     from readability import readability
     from readability.cleaners import clean_attributes
-    from readability.readability import REGEXES
 
-    # Pages of a site share their class names.
-    @lru_cache(maxsize=16384)
-    def looks_unlikely(names: str) -> bool:
-        return bool(
-            REGEXES["unlikelyCandidatesRe"].search(names)
-            and not REGEXES["okMaybeItsACandidateRe"].search(names)
+    # Pages of a site share their classes. Long ones would fill the memory.
+    def cached(pattern: re.Pattern[str]) -> Any:
+        search = lru_cache(maxsize=16384)(pattern.search)
+        return SimpleNamespace(
+            search=lambda names: (search if len(names) <= _MAX_CACHED else pattern.search)(names)
         )
 
-    @lru_cache(maxsize=16384)
-    def weight_of(names: str) -> int:
-        return 25 * (
-            bool(REGEXES["positiveRe"].search(names)) - bool(REGEXES["negativeRe"].search(names))
-        )
-
-    # The methods of readability, with cheaper functions of its module.
+    patterns = {
+        name: cached(pattern) if name in _PATTERNS_OF_NAMES else pattern
+        for name, pattern in readability.REGEXES.items()
+    }
+    # The methods of readability, with cheaper functions of its module. The work of all elements
+    # counts, also of those that readability makes itself.
+    counting = etree.HTMLParser()
+    counting.set_element_class_lookup(etree.ElementDefaultClassLookup(element=element_class()))
     functions = {
         **vars(readability),
         "log": logging.Logger("silent", sys.maxsize),  # noqa: LOG001 - nobody else has it
         "describe": lambda _: "",
         "text_content": lambda _: "",
+        "REGEXES": patterns,
         "clean": _clean,
+        "fragment_fromstring": lambda html: counting.makeelement(html.strip("</>")),
+        "tostring": lambda element, **_: _tag_of_block(element).encode(),
+        "tounicode": _tag_of_block,
         "text_length": lambda element: len(_clean(element.text_content())),
     }
     methods = {
@@ -177,21 +187,15 @@ def _lean_document() -> type[Any]:
     class LeanDocument(type("QuietDocument", (readability.Document,), methods)):  # type: ignore[misc]
         """A readability document with the cheaper steps that the module's docstring describes."""
 
-        article: HtmlElement | None = None
-
-        def __init__(self, root: HtmlElement, parse_again: Callable[[], Any]) -> None:
-            super().__init__(root)
-            self._parse_again = parse_again
-            # While `get_editorial_leads` runs: the number of leads that it has looked at.
-            self._leads_seen: int | None = None
-            # While `score_paragraphs` runs, which does not change the tree: lengths of link texts.
-            self._link_lengths: dict[HtmlElement, int] | None = None
+        parse_again: Callable[[], Any]
+        # While `get_editorial_leads` runs: the number of leads that it has looked at.
+        _leads_seen: int | None = None
 
         def _parse(self, root: HtmlElement | None) -> HtmlElement:
             # summary() parses `input` again if its first attempt finds too little.
             self.input = None
             if root is None:
-                root = self._parse_again()
+                root = self.parse_again()
             for element in root.iter("image"):
                 element.tag = "img"
             return root
@@ -200,23 +204,8 @@ def _lean_document() -> type[Any]:
             if self._leads_seen is not None:
                 self._leads_seen += 1
                 _spend(self._leads_seen)
-            known = {} if self._link_lengths is None else self._link_lengths
-            linked = 0
-            for link in elem.iterdescendants("a"):
-                if link not in known:
-                    known[link] = len(_clean(link.text_content()))
-                linked += known[link]
+            linked = sum(len(_clean(link.text_content())) for link in elem.iterdescendants("a"))
             return linked / max(len(_clean(elem.text_content())), 1) if linked else 0.0
-
-        def class_weight(self, e: HtmlElement) -> int:
-            return sum(_cached(weight_of, e.get(name, "")) for name in ("class", "id"))
-
-        def score_paragraphs(self) -> dict[HtmlElement, dict[str, Any]]:
-            # The same links are in many candidates.
-            self._link_lengths = {}
-            candidates: dict[HtmlElement, dict[str, Any]] = super().score_paragraphs()
-            self._link_lengths = None
-            return candidates
 
         def get_editorial_leads(self, best_elem: HtmlElement) -> list[HtmlElement]:
             # Leads are introductions before the article. The original calls get_link_density for
@@ -231,60 +220,38 @@ def _lean_document() -> type[Any]:
             content |= holding(content)
             drop_all(
                 element
-                for element in self.html.iter()
-                if _cached(looks_unlikely, names_of(element))
+                for element in self.html.xpath("descendant::*[@class or @id]")
+                if patterns["unlikelyCandidatesRe"].search(names := names_of(element))
+                and not patterns["okMaybeItsACandidateRe"].search(names)
                 and element not in content
                 and next(element.iterancestors(*_VERBATIM), element).tag not in _VERBATIM
             )
 
-        def transform_misused_divs_into_paragraphs(self) -> None:
-            divs = self.html.findall(".//div")
-            for div in divs:
-                if not _holds_block(div):
-                    div.tag = "p"
-            for div in divs:
-                if div.tag == "div":
-                    _wrap_loose_text(div)
-
-        def sanitize(
-            self, node: HtmlElement, candidates: Any, keep_all_images: bool = False
-        ) -> str:
-            # If readability made this element itself, its work is not counted. Move its children
-            # to an element whose work is counted.
-            if not isinstance(node, element_class()):
-                children = list(node)
-                node = self.html.makeelement("div")
-                node.extend(children)
-            clean_html: str = super().sanitize(node, candidates, keep_all_images)
-            return clean_html
-
         def get_preserved_elements(self, node: HtmlElement) -> dict[HtmlElement, bool]:
             # The original searches the neighbours of each element and its ancestors for quotes.
-            # Here, what leads to a quote is found once, for `is_quote_lead`.
-            quoting = holding(node.iter("blockquote"))
-            leads = [one.getprevious() for one in quoting if one is not None]
-            self._leads = {
+            # Here, what leads to a quote is found once.
+            befores = (
+                one.getprevious() for one in holding(node.iter("blockquote")) if one is not None
+            )
+            leads = {
                 inner
-                for lead in leads
+                for lead in befores
                 if lead is not None
                 and (text := _clean(lead.text_content())).endswith(":")
                 and len(text) >= self.min_text_length
                 for inner in lead.iter("div", "section")
             }
+            self.is_quote_lead = leads.__contains__
             preserved: dict[HtmlElement, bool] = super().get_preserved_elements(node)
             return preserved
-
-        def is_quote_lead(self, elem: HtmlElement) -> bool:
-            return elem in self._leads
 
         def get_clean_html(self) -> str:
             # Called last, on the article. summary() needs only the length of the result, to decide
             # on a second attempt. If the text alone is long enough, no HTML is needed.
-            self.article = self.html
             text: str = self.html.text_content()
             if len(text) >= self.retry_length:
                 return text
-            html: str = tostring(self.html, encoding="unicode", method="html")
+            html: str = etree.tostring(self.html, encoding="unicode", method="html")
             # For each attribute of a tag, clean_attributes() searches the whole HTML again.
             return html if len(html) > _MAX_CLEANED_CHARACTERS else clean_attributes(html)
 
@@ -297,37 +264,6 @@ def _clean(text: str) -> str:
     return _SPACES.sub(" ", text) if "  " in text or "\t" in text else text
 
 
-def _cached(function: Any, names: str) -> Any:
-    """Return what a function with a cache returns. It does not keep long names."""
-    return (function if len(names) <= _MAX_CACHED_CHARACTERS else function.__wrapped__)(names)
-
-
-def _holds_block(element: HtmlElement) -> bool:
-    return any(inner.tag.startswith(_KEEPS_DIV) for inner in element.iterdescendants())
-
-
-def _wrap_loose_text(div: HtmlElement) -> None:
-    """Wrap text and inline elements between the blocks of a ``div`` in paragraphs."""
-    from lxml.html import Element
-
-    children = list(div)
-    run = None
-    if div.text and div.text.strip():
-        run = Element("p")
-        run.text, div.text = div.text, None
-        div.insert(0, run)
-    for child in children:
-        if child.tag not in _INLINE or _holds_block(child):
-            run = None
-            continue
-        if run is None:
-            run = Element("p")
-            child.addprevious(run)
-        run.append(child)
-    for child in reversed(list(div)):
-        if child.tail and child.tail.strip():
-            paragraph = Element("p")
-            paragraph.text, child.tail = child.tail, None
-            child.addnext(paragraph)
-        if child.tag == "br":
-            child.drop_tree()
+def _tag_of_block(element: HtmlElement, **_options: object) -> str:
+    """Return the beginning of a tag if an element is or contains one that keeps a ``div``."""
+    return "<p" if any(inner.tag.startswith(_KEEPS_DIV) for inner in element.iter()) else ""
