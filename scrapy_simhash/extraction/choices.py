@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 _TAGS = ("option", "button", "label", "input")
 _GROUPS = ("select", "datalist")
+_AROUND_HEADING = ("article", "div", "main", "section")
 _OF_SITE = "aside dialog footer header nav noscript template".split()
 # Further ones are not looked at.
 _MAX_CHOICES = 200
@@ -26,9 +27,11 @@ _MIN_OF_GROUP = 3
 
 
 def choices(elements: Elements) -> Iterator[tuple[str, str]]:
-    """Yield the first choices of the largest group, each as (kind, text)."""
+    """Yield the first choices of the largest group beside the heading, each as (kind, text)."""
     groups: dict[object, dict[str, None]] = {}
-    for element in islice(elements.root.iter(*_TAGS), _MAX_CHOICES):
+    headings = (next(h1.iterancestors(*_AROUND_HEADING), None) for h1 in elements.tagged("h1"))
+    around = next((one for one in headings if one is not None), elements.root)
+    for element in islice(around.iter(*_TAGS), _MAX_CHOICES):
         text = element.get("value", "") if element.tag == "input" else element.text_content()
         is_choice = element.tag != "input" or element.get("type", "").lower() == "submit"
         if is_choice and next(element.iterancestors(*_OF_SITE), None) is None:

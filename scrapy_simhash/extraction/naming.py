@@ -71,7 +71,7 @@ def page_names(
     headings = _first_headings(elements, lines)
     # A link to the front page may have the name of the page as its text.
     title_parts = parts_of(title)
-    own = {*headings, max(title_parts, key=len, default="")}
+    own = headings or [max(title_parts, key=len, default="")]
     linked = [text for text in _home_links(elements.root, host) if text not in own]
     sites = (*facts.sites, *([host, *labels] if host else ()), *linked)
     declared_names = facts.main(_sameness([title, facts.title, *headings])).names
@@ -283,15 +283,18 @@ def _facts(root: HtmlElement, lines: Mapping[str, bool]) -> Iterator[str]:
     :param lines: text of a line → whether it is a row.
     """
     shown: list[str] = []
+    rows = {text: None for text, is_row in lines.items() if is_row}
     for row in islice(root.iter("dd", "tr"), _MAX_HEADINGS):
         cells = [row, *islice(row.iterchildren("th", "td"), _MAX_HEADINGS)][row.tag == "tr" :]
         texts = list(map(_shown_text, cells))
-        is_at_top = lines.get(" ".join(filter(None, texts)), False)
+        whole = " ".join(filter(None, texts))
         shown += (
             text
             for cell, text in zip(cells, texts, strict=True)
-            if cell.tag != "th" and (is_at_top or text in lines)
+            if cell.tag != "th" and (whole in rows or text in lines)
         )
+        rows.pop(whole, None)
+    shown += rows  # items of lists, and terms
     yield " ".join(filter(_has_no_digit, shown))
 
 

@@ -255,13 +255,15 @@ def embedded_documents(elements: Elements) -> list[tuple[str, str]]:
     images = elements.tagged("img")[:_MAX_EMBEDDING]
     besides = set(asides(elements)) if images else set()
     embedding = [*elements.tagged(*_EMBEDDING)[:_MAX_EMBEDDING], *images]
-    has_main = bool(elements.tagged("main"))
+    mains = elements.tagged("main") or [
+        one for h1 in elements.tagged("h1") for one in islice(h1.iterancestors("article"), 1)
+    ]
     found: dict[str, dict[str, None]] = {kind: {} for kind in _MAX_EMBEDDED}
     for element in embedding:
         if len(found["image"]) >= _MAX_EMBEDDED["image"]:  # images come last
             break
         if next(element.iterancestors(*_NOT_EMBEDDED_IN), None) is not None or (
-            has_main and next(element.iterancestors("main"), None) is None
+            mains and not any(one in mains for one in element.iterancestors("article", "main"))
         ):
             continue
         above = list(islice(element.iterancestors(), _MAX_BOXES))

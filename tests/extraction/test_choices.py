@@ -49,11 +49,12 @@ def test_pages_with_other_choices_are_no_copies(form):
     [
         "<nav><form><select><option>a<option>b<option>c</select></form></nav>",
         "<form><input name=a value=1><input name=b value=2><input name=c value=3></form>",
+        "</div><form><label>Yes</label><label>No</label><label>Who knows</label></form>",  # a poll
         "<form><label>Name</label><label>City</label><button>Send</button></form>",
     ],
 )
 def test_what_is_no_choice(html):
-    found = extract(f"<h1>Quiz</h1><p>{PARAGRAPHS[0]}</p>{html}").identities
+    found = extract(f"<div><h1>Quiz</h1><p>{PARAGRAPHS[0]}</p>{html}").identities
     assert [value for kind, value in found if kind == "choice"] == []
 
 

@@ -84,6 +84,7 @@ def test_a_line_that_looks_like_a_heading_tells_pages_apart(html):
         ("fact", "<dl><div><dt>Beds<dd>two</div><div><dt>Name<dd>{}</div></dl>"),
         ("fact", "<table><tr><th>Beds<td>12<tr><th>Name<td>{}</table>"),
         ("fact", "<table><tr><th>Name<th>Beds<tr><td>{}<td>two</table>"),
+        ("fact", "<ul><li>Beds: two<li>Beds: 12<li>Name: {}</ul>"),
         ("time", "<p>Begins <time datetime='{}T20:00'>on May 12, at eight</time></p>"),
     ],
 )

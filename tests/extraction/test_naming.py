@@ -334,3 +334,5 @@ def test_a_link_home_with_the_name_of_the_page_names_no_site():
     html = "<title>Fog on all lines - News - Ferries</title><a href='/'>Fog on all lines</a>"
     assert "Fog on all lines" not in names(html + TEXT).sites
     assert "Line 4" not in names("<h1>Line 4</h1><a href='/'>Line 4</a>" + TEXT).sites
+    html = "<title>Fog | Ferry News</title><h1>Fog</h1><a href='/'>Ferry News</a>"
+    assert "Ferry News" in names(html + TEXT).sites

@@ -278,6 +278,7 @@ def images(html):
         ("<img src='/code.php?r=0.8123'><img src='/code.php?1700000000'>", []),
         ("<nav><img src=/a.png></nav><img style='display:none' src=/b.png>", []),
         ("<img src='data:image/gif;base64,AA'><img>", []),
+        ("<img src=/season.png><article><h1>Boat</h1><img src=/red.png></article>", ["red"]),
     ],
 )
 def test_pictures(html, names):
