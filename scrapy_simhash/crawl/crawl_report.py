@@ -144,7 +144,7 @@ def index_option(location: Location) -> str:
     return f"--index {shlex.quote(str(location))}"
 
 
-def warn_of_arguments(errors: ErrorLog, stats: CrawlStats, names: Counter[str]) -> None:
+def warn_of_passed(errors: ErrorLog, stats: CrawlStats, names: Counter[str]) -> None:
     """Warn if many copies passed because their callbacks were called with other arguments.
 
     :param names: how many of these copies carried each argument.
@@ -162,23 +162,22 @@ def warn_of_arguments(errors: ErrorLog, stats: CrawlStats, names: Counter[str]) 
     )
 
 
-def warn_of_no_items(errors: ErrorLog, stats: CrawlStats) -> None:
-    """Warn that a crawl without items dropped pages: callbacks may store what they find."""
+def warn_of_dropped(
+    errors: ErrorLog, stats: CrawlStats, what: str, location: Location, gives_items: bool
+) -> None:
+    """Warn about up to five URL patterns of which many pages are copies; count the others. Warn
+    that a crawl without items dropped pages: callbacks may store what they find.
+
+    :param what: ``pages`` or ``items``.
+    :param location: place of the index of these pages or items.
+    """
     dropped = stats.counted("dropped")
-    if dropped >= _MIN_PASSED:
+    if dropped >= _MIN_PASSED and not gives_items:
         errors.warn(
             "simhash: no callback yielded an item, and %d pages were dropped. If callbacks store "
             "what they find in another way, set SIMHASH_FOLLOW = True: then all callbacks run",
             dropped,
         )
-
-
-def warn_of_copies(errors: ErrorLog, stats: CrawlStats, what: str, location: Location) -> None:
-    """Warn about up to five URL patterns of which many pages are copies; count the others.
-
-    :param what: ``pages`` or ``items``.
-    :param location: place of the index of these pages or items.
-    """
     patterns, option = stats.patterns.with_copies(), index_option(location)
     for count in patterns[:_MAX_SHOWN_PATTERNS]:
         host = host_of(count.example)

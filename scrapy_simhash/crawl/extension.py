@@ -270,7 +270,7 @@ class SimhashExtension:
     def _close_indexes(self) -> None:
         self._syncer.close()
         for judging in self._judges:
-            judging.close()
+            judging.calls.close()
 
     def schedule(self, request: Request) -> None:
         """Schedule a request past the spider and its middlewares, and count it."""

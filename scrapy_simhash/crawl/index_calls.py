@@ -132,10 +132,14 @@ class IndexCalls:
             await result_of(self._working)
 
     def close(self) -> None:
-        """Close the index. :raises StorageError: the index fails."""
+        """Close the index, if it is open. An error is counted."""
         self.call_in_loop()
         if self.index is not None:
-            self.index.close()
+            try:
+                self.index.close()
+            except StorageError as error:
+                self._errors.count_error("index", error, "the end of the crawl")
+            self.index = None
 
     def call_in_loop(self) -> None:
         """Call an index on the network in the event loop from now on, because the crawl has ended.

@@ -19,9 +19,8 @@ from scrapy_simhash.crawl.crawl_report import (
     EMPTY_FIELDS,
     UNMATCHED_SELECTORS,
     UnmatchedNames,
-    warn_of_arguments,
-    warn_of_copies,
-    warn_of_no_items,
+    warn_of_dropped,
+    warn_of_passed,
 )
 from scrapy_simhash.crawl.fingerprinting import result_of
 from scrapy_simhash.crawl.identity import CanonicalUrls
@@ -92,7 +91,7 @@ class Judging:
         self.errors = errors
         self.policy = settings.policy if is_for_pages else settings.item_policy
         self.calls = IndexCalls(None, errors)
-        """Calls to the index. `open` and `close` replace this object."""
+        """Calls to the index. `open` replaces this object."""
         self.location = settings.index_location(what)
         rules = Rules(settings.max_distance, settings.confirmation)
         self.contents = Contents(rules)
@@ -110,7 +109,7 @@ class Judging:
             else UnmatchedNames(settings.item_fields, EMPTY_FIELDS, errors)
         )
         self._cluster_limit: int = settings("SIMHASH_CLUSTER_LIMIT") if is_for_pages else 0
-        self._max_text_bytes: int = settings("SIMHASH_KEEP_TEXT") if is_for_pages else 0
+        self._keeps_texts = is_for_pages and bool(settings("SIMHASH_KEEP_TEXT"))
         self._debug: bool = settings("SIMHASH_DEBUG")
         self._prefers_canonical: bool = settings("SIMHASH_PREFER_CANONICAL")
         self._crawl = Crawl(0, 0)  # `open` replaces it
@@ -128,7 +127,7 @@ class Judging:
 
     @property
     def index(self) -> Index | None:
-        """The open index; None before `open` and after `close`."""
+        """The open index; None before `open`, and after it was closed."""
         return self.calls.index
 
     def open(self, starts: CrawlStarts) -> None:
@@ -162,18 +161,12 @@ class Judging:
         self.calls = IndexCalls(index, self.errors, patience_s=patience_s)
         starts.record(index)
         self._crawl = Crawl(index.crawl_start, int(time()))
+        if self._keeps_texts:
+            index.texts.max_bytes = settings("SIMHASH_KEEP_TEXT")
 
     def _warn_of_opening(self, message: str, *arguments: object) -> None:
         self.stats.count("index_does_not_fit")
         self.errors.warn(message, *arguments)
-
-    def close(self) -> None:
-        """Close the index, if it is open. An error is counted."""
-        try:
-            self.calls.close()
-        except StorageError as error:
-            self.errors.count_error("index", error, "the end of the crawl")
-        self.calls = IndexCalls(None, self.errors)
 
     def end(self, *, finished: bool) -> None:
         """Write the crawl into the history of the index, count its size, and log the results of the
@@ -193,10 +186,9 @@ class Judging:
             summary = self.stats.summary(f"{self._what}s", self.policy.action)
             logger.info("%s", summary, extra={"spider": self.errors.spider})
         self.unmatched.warn()
-        warn_of_arguments(self.errors, self.stats, self._passed_for_arguments)
-        warn_of_copies(self.errors, self.stats, f"{self._what}s", self.location)
-        if self._what == "page" and not self.retries.gives_items:
-            warn_of_no_items(self.errors, self.stats)
+        gives_items = self._what == "item" or self.retries.gives_items
+        warn_of_passed(self.errors, self.stats, self._passed_for_arguments)
+        warn_of_dropped(self.errors, self.stats, f"{self._what}s", self.location, gives_items)
 
     async def ask(self, key: str, page: PageFingerprint) -> Verdict | None:
         """Return the verdict of the index, not counted; None if the index is closed or fails."""
@@ -423,25 +415,23 @@ class Judging:
             self._replaced[page.key] = None
         if page.outputs == 0 and not page.dropped and is_retry(page.request):
             self._ran_late[page.key] = DroppedCopy(observation, page.request)
-        action, follow = page.action, page.action.follow
-        if page.called_for_items and page.gave_items:
-            self._count_outcome(verdict, PASS, page.reason)
-        elif page.called_for_items:
-            action = Action(call=follow, items=False, follow=follow)
-            self._count_outcome(verdict, action)
+        takes_place = page.called_for_items and page.gave_items
         is_partly_dropped = page.action.call and page.action != PASS and page.reason is None
+        action, follow = page.action, page.action.follow
+        if page.called_for_items:
+            action = PASS if takes_place else Action(call=follow, items=False, follow=follow)
+            self._count_outcome(verdict, action, page.reason if takes_place else None)
         if page.called_for_items or is_partly_dropped:
-            if page.withheld and not (page.called_for_items and page.gave_items):
+            if page.withheld and not takes_place:
                 self._keep_withheld(observation, page, outcome_of(verdict, action))
             if observation.provisional:
                 return  # `act_on` has discarded it
         if stands_in(verdict, page.reason) and not page.gave_items and not page.failed:
-            if verdict.kind == "unchanged":
-                self.settle(observation, True, page)  # noqa: FBT003 - confirm
-            else:
+            if verdict.kind != "unchanged":
                 self._discard(observation, refused=page.asked_again)
-            return
-        if confirmed and not page.dropped:
+                return
+            confirmed = True
+        elif confirmed and not page.dropped:
             self.contents.handled(observation, gave_items=page.gave_items)
         self.settle(observation, confirmed, page)
 
@@ -454,22 +444,18 @@ class Judging:
         """
         if self.index is None:
             return
-        key, retries = observation.key, self.retries
         if not confirmed:
             self.stats.count("discarded")
-            self.mark_not_judged(key)
+            self.mark_not_judged(observation.key)
             self._discard(observation, refused=page is not None and page.asked_again)
-        elif page is None:
-            self.calls.confirm(observation, lambda _: retries.confirmed(observation))
-        else:
-            if observation.kind != "near-duplicate":  # whose text is stored
-                self._keep_text(key, page.title, page.text)
-            told: dict[str, Any] = {"gave_items": page.gave_items, "is_to_call": page.calls_copy}
-            self.calls.confirm(
-                observation,
-                lambda _: retries.confirmed(observation, **told),
-                gave_items=page.gave_items,
-            )
+            return
+        if page is not None and observation.kind != "near-duplicate":  # whose text is stored
+            self._keep_text(observation.key, page.title, page.text)
+        self.calls.confirm(
+            observation,
+            lambda _: self.retries.confirmed(observation, page),
+            gave_items=page is None or page.gave_items,
+        )
 
     def _discard(self, observation: Observation, *, refused: bool = False) -> None:
         """Discard a page, and then request its copies. For `refused` see `Retries.discarded`."""
@@ -532,12 +518,9 @@ class Judging:
 
     def _keep_text(self, key: str, title: str, text: str) -> None:
         """Store the text of a page in the index, if SIMHASH_KEEP_TEXT says so."""
-        index: Any = self.index
-        if not self._max_text_bytes or index is None:
-            return
         try:
-            index.texts.max_bytes = self._max_text_bytes
-            if not index.texts.keep(key, KeptText(title, text)):
+            texts = self.index.texts if self._keeps_texts and self.index is not None else None
+            if texts is not None and not texts.keep(key, KeptText(title, text)):
                 self.stats.count("texts_not_kept")
         except SimhashError as error:
             self.errors.count_error("texts", error, key)

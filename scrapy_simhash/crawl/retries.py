@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from scrapy import Request
     from scrapy.http import Response
 
+    from scrapy_simhash.crawl.settlement import PageState
     from scrapy_simhash.index import Observation
     from scrapy_simhash.index.rules import Rules, Text
     from scrapy_simhash.policy import Outcome
@@ -228,28 +229,24 @@ class Retries:
         for copies in self._left.take_all(lambda copy: not copy.answered):
             self.look_again(copies)
 
-    def confirmed(
-        self,
-        page: Observation,
-        *,
-        gave_items: bool = True,
-        is_to_call: Callable[[DroppedCopy], bool] = lambda _: False,
-    ) -> None:
+    def confirmed(self, seen: Observation, page: PageState | None = None) -> None:
         """Release the copies of a confirmed page, or ask for them if it gave no items.
 
         Copies of other content that is pending under the same key stay held.
 
-        :param is_to_call: returns True for a copy whose callback is to run all the same.
+        :param page: None for an item.
         """
-        released = self._held.take(page.key, lambda copy: self._rules.is_copy(copy.seen, page))
-        self.request([copy for copy in released if is_to_call(copy)], anew=False)
-        released = [copy for copy in released if not is_to_call(copy)]
-        self._request_outdated(page)
+        released = self._held.take(seen.key, lambda copy: self._rules.is_copy(copy.seen, seen))
+        if page is not None:
+            self.request([copy for copy in released if page.calls_copy(copy)], anew=False)
+            released = [copy for copy in released if not page.calls_copy(copy)]
+        self._request_outdated(seen)
+        gave_items = page is None or page.gave_items
         if self.gives_items and not gave_items:
             self.look_again(released)
         else:
             for copy in released:
-                self.leave(page.key, copy, answered=gave_items)
+                self.leave(seen.key, copy, answered=gave_items)
 
     def discarded(self, page: Observation, *, refused: bool = False) -> None:
         """Request one copy of a page that failed, unless the index has another page like it.

@@ -70,7 +70,7 @@ class World:
 def world(tmp_path):
     world = World(tmp_path)
     yield world
-    world.judging.close()
+    world.judging.calls.close()
 
 
 def test_a_copy_that_gives_no_items_does_not_take_the_place_of_a_page_without_items(world):
@@ -104,7 +104,7 @@ def test_a_dropped_page_that_is_seen_twice_is_not_pending(tmp_path):
     assert [request.url for request in world.requested] == ["https://x.test/a"]
     # Nothing is left of the failed page that its copies would be dropped for.
     assert world.arrives("b").verdict.kind == "new"
-    world.judging.close()
+    world.judging.calls.close()
 
 
 @pytest.mark.parametrize("request_hash", [OTHER, UNLIKE_ANY])
@@ -136,7 +136,7 @@ def test_a_copy_of_whose_output_something_was_withheld_waits_for_its_page(
     first.requests = 1  # it leads on, but the callback of the copy has run
     world.ends(first, confirmed=confirmed)
     assert [request.url for request in world.requested] == ["https://x.test/b"] * requested
-    world.judging.close()
+    world.judging.calls.close()
 
 
 @pytest.mark.parametrize(("outputs", "requested"), [(1, ["https://x.test/b"]), (2, [])])

@@ -9,10 +9,12 @@ from scrapy.http import Response
 from scrapy_simhash.confirmation import Confirmation
 from scrapy_simhash.crawl import retries
 from scrapy_simhash.crawl.retries import META_KEY, DroppedCopy, Retries
+from scrapy_simhash.crawl.settlement import PageState
 from scrapy_simhash.evidence import NO_EVIDENCE, Evidence
 from scrapy_simhash.index import Observation
 from scrapy_simhash.index.base import Earlier
 from scrapy_simhash.index.rules import Rules
+from scrapy_simhash.policy import PASS
 
 MAX_DISTANCE = 3
 RULES = Rules(MAX_DISTANCE, Confirmation())
@@ -63,8 +65,9 @@ class World:
         page = None if fingerprint is None else observation("changed", "page", fingerprint)
         self.retries.came_again("page", page, "page")
 
-    def confirmed(self, fingerprint=STORY, **options):
-        self.retries.confirmed(observation("changed", "page", fingerprint), **options)
+    def confirmed(self, fingerprint=STORY, **state):
+        page = PageState("page", None, PASS, Request("http://x.test/page"), **state)
+        self.retries.confirmed(observation("changed", "page", fingerprint), page)
 
     def discarded(self, key, fingerprint=STORY):
         self.retries.discarded(observation("new", key, fingerprint))
