@@ -93,7 +93,7 @@ class Command:
     :param summary: a line for the list of subcommands.
     :param description: text of ``--help``; ``{program}`` stands for the name of the program.
     :param run: takes the parsed options and returns the exit code (None for 0), or raises
-        SimhashError, OSError or WrongUsage. None if there are `commands`.
+        SimhashError or OSError; `error` of the options exits. None if there are `commands`.
     :param arguments: those beside `index`, `settings` and `json`.
     :param index: add the options that name an index, see `index_location`.
     :param settings: options that set a setting, see `add_settings`.
@@ -142,21 +142,17 @@ _MAX_LISTED = 10
 _AGE_UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
 
 
-class WrongUsage(Exception):
-    """The options are wrong in a way that argparse does not find. The exit code is 2."""
-
-
 def index_location(options: argparse.Namespace) -> Location:
     """Return the location of the index that the options or the settings name.
 
-    :raises WrongUsage: ``--index`` is combined with ``--redis`` or ``--redis-key``.
+    :raises SystemExit: ``--index`` is combined with ``--redis`` or ``--redis-key``.
     :raises SimhashError: the directory is missing; no index is found, or several are; a setting is
         invalid; or the name of an index in Redis needs a spider.
     """
     if options.index is None:
         return redis_address(options.settings, options.spider) or _found_index(options)
     if options.SIMHASH_REDIS_URL or options.SIMHASH_REDIS_KEY:
-        raise WrongUsage("--index cannot be combined with --redis or --redis-key")
+        options.error("--index cannot be combined with --redis or --redis-key")
     location = location_of(options.index, options)
     if isinstance(location, Path) and not location.is_dir():
         raise SimhashError(f"index {options.index}: no such directory")

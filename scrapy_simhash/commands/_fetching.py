@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from scrapy import Request, Spider
@@ -18,11 +17,10 @@ from scrapy_simhash.documents.reader import Document, Skipped, document_of
 from scrapy_simhash.errors import SimhashError
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Sequence
+    from collections.abc import AsyncIterator, Iterable
 
     from scrapy.http import Response
     from scrapy.settings import Settings
-    from twisted.python.failure import Failure
 
 
 # A command only downloads pages, so these parts of a crawl are off: writing files, judging pages,
@@ -40,69 +38,67 @@ _OVERRIDDEN: dict[str, Any] = {
 
 class _FetchSpider(Spider):
     name = "simhash"
-    urls: Sequence[str]
-    # By position, because a URL may be given twice: the page, or why there is none.
-    answers: list[Document | str]
+    # URL → the page, or why there is none.
+    answers: dict[str, Document | str]
 
     async def start(self) -> AsyncIterator[Any]:
-        for position, url in enumerate(self.urls):
+        for url in self.answers:
             yield Request(
                 url,
                 callback=self.keep_page,
-                errback=partial(self.keep_problem, position=position),
-                cb_kwargs={"position": position},
+                errback=self.keep_problem,
+                cb_kwargs={"name": url},
                 dont_filter=True,
             )
 
-    def keep_page(self, response: Response, position: int) -> None:
-        name = self.urls[position]
+    def keep_page(self, response: Response, name: str) -> None:
         if isinstance(response, TextResponse):
             # A crawl judges only the responses that are an HtmlResponse.
             is_html = isinstance(response, HtmlResponse)
             try:
                 page = document_of(name, response.text, html=is_html, url=response.url)
-                self.answers[position] = page
+                self.answers[name] = page
             except Unreadable as error:
-                self.answers[position] = str(Skipped(name, error.reason, error.detail))
+                self.answers[name] = str(Skipped(name, error.reason, error.detail))
             return
-        header = response.headers.get("Content-Type")
-        content_type = "no Content-Type" if header is None else header.decode("latin-1")
-        self.answers[position] = (
-            f"{name} is not text ({content_type}): save its text to a file, and name that file"
+        header = response.headers.get("Content-Type") or b"no Content-Type"
+        self.answers[name] = (
+            f"{name} is not text ({header.decode('latin-1')}): save its text to a file, and name "
+            "that file"
         )
 
-    def keep_problem(self, failure: Failure, *, position: int) -> None:
-        error = failure.value
+    def keep_problem(self, failure: Any) -> None:
+        error, name = failure.value, failure.request.cb_kwargs["name"]
         if isinstance(error, HttpError):
             problem = f"the server answered {error.response.status}"
         elif isinstance(error, IgnoreRequest) and "robots" in str(error).lower():
             problem = "the site's robots.txt forbids it (setting ROBOTSTXT_OBEY)"
         else:
             problem = f"{type(error).__name__}: {error}".rstrip(": ")
-        self.answers[position] = f"{self.urls[position]} cannot be fetched: {problem}"
+        self.answers[name] = f"{name} cannot be fetched: {problem}"
 
 
-def fetch_all(urls: Sequence[str], settings: Settings | None, max_bytes: int) -> list[Document]:
-    """Download the pages at URLs in one crawl, and return them in the order of the URLs.
+def fetch_all(
+    urls: Iterable[str], settings: Settings | None, max_bytes: int
+) -> dict[str, Document]:
+    """Download the pages at URLs in one crawl, and return them by URL.
 
     Call this once in a process, because a reactor cannot be restarted.
 
-    :param urls: a URL that is given twice is downloaded twice.
     :param settings: None for the settings of the project.
     :param max_bytes: upper limit of a page, in place of DOWNLOAD_MAXSIZE.
     :raises SimhashError: a page cannot be fetched, or is not text.
     """
     settings = (project_settings() if settings is None else settings).copy()
     settings.setdict(_OVERRIDDEN | {"DOWNLOAD_MAXSIZE": max_bytes}, priority="cmdline")
-    answers: list[Document | str] = [
-        f"{url} cannot be fetched: no response arrived; `scrapy simhash … --loglevel DEBUG` shows "
-        "more"
-        for url in urls
-    ]
+    nothing = (
+        "cannot be fetched: no response arrived; `scrapy simhash … --loglevel DEBUG` shows more"
+    )
+    answers: dict[str, Document | str] = {url: f"{url} {nothing}" for url in urls}
     # CrawlerProcess works with every reactor; AsyncCrawlerProcess works without one.
     has_reactor = settings.getbool("TWISTED_REACTOR_ENABLED")
     process = (CrawlerProcess if has_reactor else AsyncCrawlerProcess)(settings)
-    process.crawl(_FetchSpider, urls=urls, answers=answers)
+    process.crawl(_FetchSpider, answers=answers)
     try:
         # With Scrapy's handlers, the first Ctrl-C would wait for running downloads.
         process.start(install_signal_handlers=False)
@@ -111,6 +107,7 @@ def fetch_all(urls: Sequence[str], settings: Settings | None, max_bytes: int) ->
         if (reactor := sys.modules.get("twisted.internet.reactor")) is not None:
             reactor.getThreadPool().stop()
         raise
-    if problem := next((answer for answer in answers if isinstance(answer, str)), None):
-        raise SimhashError(problem)
-    return [answer for answer in answers if isinstance(answer, Document)]
+    for answer in answers.values():
+        if isinstance(answer, str):
+            raise SimhashError(answer)
+    return {url: answer for url, answer in answers.items() if isinstance(answer, Document)}

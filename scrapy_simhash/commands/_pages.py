@@ -15,7 +15,7 @@ from scrapy_simhash.documents.reader import Document, DocumentReader, Skipped
 from scrapy_simhash.errors import SimhashError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
 
     from scrapy_simhash.detector import Detector, PageFingerprint
 
@@ -103,14 +103,12 @@ def load_pages(places: Sequence[str], options: argparse.Namespace) -> list[Docum
         raise SimhashError("standard input can be read once")
     reader = make_reader(options)
     # Files are read before the crawl, so that a missing file is reported at once.
-    local = {name: _read_local(name, reader) for name in dict.fromkeys(places) if not is_url(name)}
-    urls = [place for place in places if is_url(place)]
-    pages: Iterator[Document] = iter(())
-    if urls:
+    pages = {place: _read_local(place, reader) for place in places if not is_url(place)}
+    if urls := [place for place in places if is_url(place)]:
         from scrapy_simhash.commands._fetching import fetch_all
 
-        pages = iter(fetch_all(urls, options.settings, reader.max_bytes))
-    return [local[place] if place in local else next(pages) for place in places]
+        pages |= fetch_all(urls, options.settings, reader.max_bytes)
+    return [pages[place] for place in places]
 
 
 def _read_local(place: str, reader: DocumentReader) -> Document:

@@ -12,7 +12,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, get_args
 
-from scrapy_simhash.commands._command import Command, WrongUsage, argument, number_argument
+from scrapy_simhash.commands._command import Command, argument, number_argument
 from scrapy_simhash.commands._output import note, progress, show_result
 from scrapy_simhash.commands._pages import encoding
 from scrapy_simhash.commands._settings import (
@@ -123,7 +123,7 @@ def _report(summary: DedupeSummary, options: argparse.Namespace) -> int:
 
 
 def _check(options: argparse.Namespace) -> None:
-    """Raise WrongUsage or SimhashError for options that are wrong whatever the files contain."""
+    """Exit, or raise SimhashError, for options that are wrong whatever the files contain."""
     for is_wrong, message in (
         (
             options.output is None and options.verdicts is None,
@@ -145,7 +145,7 @@ def _check(options: argparse.Namespace) -> None:
         ),
     ):
         if is_wrong:
-            raise WrongUsage(message)
+            options.error(message)
     if "-" in options.files and sys.stdin is None:
         raise SimhashError("standard input is closed: name a file")
     if "" in (*options.files, *options.against, options.output, options.verdicts, options.index):

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 from scrapy_simhash.commands._command import (
     Command,
-    WrongUsage,
     argument,
     index_location,
     location_of,
@@ -122,7 +121,7 @@ def _import(options: argparse.Namespace) -> None:
     else:
         where = location_of(options.new, options)
     if where is None:
-        raise WrongUsage("give NEW, or --redis and --redis-key")
+        raise options.error("give NEW, or --redis and --redis-key")  # it exits
     chosen, read = scheme_settings(options.settings), settings_reader(options.settings)
     kind: str | None = "redis"
     if isinstance(where, Path):

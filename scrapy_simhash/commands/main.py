@@ -22,7 +22,7 @@ from scrapy_simhash.commands import (
     report,
     stats,
 )
-from scrapy_simhash.commands._command import Command, WrongUsage
+from scrapy_simhash.commands._command import Command
 from scrapy_simhash.commands._settings import with_given
 from scrapy_simhash.commands.maintenance import MAINTENANCE_COMMANDS
 from scrapy_simhash.errors import SimhashError
@@ -116,11 +116,8 @@ def main(
             options, unknown = parser.parse_known_args(arguments)
             if unknown:  # argparse would show the usage of the program
                 options.error(f"unrecognized arguments: {' '.join(unknown)}")
-            try:
-                options.settings = with_given(settings, options)
-                code: int = options.run(options) or 0
-            except WrongUsage as error:
-                options.error(str(error))
+            options.settings = with_given(settings, options)
+            code: int = options.run(options) or 0
         finally:
             if sys.stdout is not None:
                 sys.stdout.flush()

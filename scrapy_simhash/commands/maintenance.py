@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 from scrapy_simhash.commands._command import (
     Command,
-    WrongUsage,
     argument,
     index_location,
     location_of,
@@ -61,7 +60,7 @@ def _remove(options: argparse.Namespace) -> int:
 
     ways = (options.all, bool(options.keys), options.unseen_since is not None)
     if sum(ways) != 1:
-        raise WrongUsage("give keys, --unseen-since or --all")
+        options.error("give keys, --unseen-since or --all")
     where = index_location(options)
     missing: list[str] = []
     if options.all:
