@@ -11,7 +11,7 @@ from scrapy_simhash.index.manifest import Manifest
 from scrapy_simhash.index.memory import MemoryDatabase
 from scrapy_simhash.index.store import Store
 from scrapy_simhash.index.tables import FOLDER
-from scrapy_simhash.index.tables.format import RunFile
+from scrapy_simhash.index.tables.format import File
 
 from .backends import BITS, FAR, PLAN, K, small_tables
 
@@ -160,7 +160,7 @@ def test_a_full_disk_costs_no_page(tmp_path, monkeypatch, caplog, when):
 
     database = Recording(path=tmp_path)
     with small_tables(memory=7 if when == "crawling" else 1000), monkeypatch.context() as patch:
-        patch.setattr(RunFile, "finish", full)
+        patch.setattr(File, "write", full)
         store = made(database)
         for number in range(1, 41):
             put(store, number, f"{number}", number * 1000)

@@ -27,8 +27,11 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from numpy.typing import NDArray
+    from typing_extensions import Self
 
-# A run is synced whenever this many bytes are unsynced, so that no page waits long at its end.
+    Words = NDArray[np.uint64] | NDArray[np.uint32]
+
+# A file is synced whenever this many bytes are unsynced, so that no page waits long at its end.
 _MAX_UNSYNCED_BYTES = 32 << 20
 
 
@@ -87,10 +90,7 @@ def _read(folder: Path, made_for: str, words: int) -> Stored:
     state = json.loads(text)
     if state["made_for"] != made_for:
         raise _Unfit("they were made for another index or by another release")
-    runs = {
-        name: Run(_mapped(folder / name, "<u4", (size,)), *rest)
-        for name, (size, *rest) in state["runs"].items()
-    }
+    runs = {name: mapped_run(folder / name, *rest) for name, (_, *rest) in state["runs"].items()}
     columns = _mapped_columns(folder, state["rows"], words)
     contents = dict(zip(COLUMNS, columns, strict=True)) | {
         name: run.words for name, run in runs.items()
@@ -102,6 +102,45 @@ def _read(folder: Path, made_for: str, words: int) -> Stored:
     return Stored(columns, runs, sums, int(state["stop"]))
 
 
+class File:
+    """A context in which words are appended to a file. At its end they are on disk, if no exception
+    was raised. :raises OSError: the disk fails.
+
+    :param size: bytes to keep of the file, which is made if it is missing.
+    :param content: the XXH3-64 of these bytes.
+    """
+
+    def __init__(self, path: Path, size: int = 0, content: xxh3_64 | None = None) -> None:
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
+        self._file = os.fdopen(descriptor, "r+b", buffering=1 << 18)
+        self._file.truncate(size)
+        self._file.seek(size)
+        self.sum = xxh3_64() if content is None else content.copy()
+        self._unsynced_bytes = 0
+
+    def write(self, words: Words) -> None:
+        """Append words."""
+        packed = words.astype(words.dtype.newbyteorder("<"), copy=False).tobytes()
+        self.sum.update(packed)
+        self._file.write(packed)
+        self._unsynced_bytes += len(packed)
+        if self._unsynced_bytes > _MAX_UNSYNCED_BYTES:
+            self._sync()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, error: object, *rest: object) -> None:
+        with self._file:
+            if error is None:
+                self._sync()
+
+    def _sync(self) -> None:
+        self._unsynced_bytes = 0
+        self._file.flush()
+        os.fsync(self._file.fileno())
+
+
 def appended(folder: Path, stored: Stored, added: Columns) -> Stored:
     """Append rows to the files of columns, and return the content without runs.
 
@@ -109,57 +148,18 @@ def appended(folder: Path, stored: Stored, added: Columns) -> Stored:
     """
     sums = {}
     for name, old, rows in zip(COLUMNS, stored.columns, added, strict=True):
-        packed = np.ascontiguousarray(rows, "<u8").tobytes()
-        descriptor = os.open(folder / name, os.O_RDWR | os.O_CREAT, 0o600)
-        with os.fdopen(descriptor, "r+b") as file:
-            file.truncate(old.nbytes)  # cuts off the rows of an interrupted merge
-            file.seek(old.nbytes)
-            file.write(packed)
-            file.flush()
-            os.fsync(descriptor)
-        sums[name] = stored.sums[name].copy()
-        sums[name].update(packed)
+        # The size cuts off the rows of an interrupted merge.
+        with File(folder / name, old.nbytes, stored.sums[name]) as file:
+            file.write(rows)
+        sums[name] = file.sum
     total = len(stored.columns.ids) + len(added.ids)
-    columns = _mapped_columns(folder, total, added.fingerprints.shape[1])
-    return Stored(columns, sums=sums)
+    return Stored(_mapped_columns(folder, total, added.fingerprints.shape[1]), sums=sums)
 
 
-class RunFile:
-    """The file of a run while it is written.
-
-    :raises OSError: a method fails, because the disk does.
-    """
-
-    def __init__(self, path: Path) -> None:
-        self._path = path
-        self._file = path.open("wb", buffering=1 << 18)
-        self.sum = xxh3_64()
-        self._word_count = self._unsynced_bytes = 0
-
-    def write(self, words: NDArray[np.uint32]) -> None:
-        """Append words."""
-        packed = words.astype("<u4", copy=False).tobytes()
-        self.sum.update(packed)
-        self._file.write(packed)
-        self._word_count += len(words)
-        self._unsynced_bytes += len(packed)
-        if self._unsynced_bytes > _MAX_UNSYNCED_BYTES:
-            self._sync()
-
-    def finish(self, bits: int, starts: list[int], rows: int) -> Run:
-        """Sync the file, and return the run."""
-        self._sync()
-        return Run(_mapped(self._path, "<u4", (self._word_count,)), bits, starts, rows)
-
-    def close(self) -> None:
-        """Close the file."""
-        with suppress(OSError):  # `finish` has written all
-            self._file.close()
-
-    def _sync(self) -> None:
-        self._unsynced_bytes = 0
-        self._file.flush()
-        os.fsync(self._file.fileno())
+def mapped_run(path: Path, bits: int, starts: list[int], rows: int) -> Run:
+    """Return the run in a file."""
+    words = path.stat().st_size // np.dtype(np.uint32).itemsize
+    return Run(_mapped(path, "<u4", (words,)), bits, starts, rows)
 
 
 def commit(folder: Path, made_for: str, stored: Stored) -> None:

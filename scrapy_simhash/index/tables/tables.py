@@ -181,20 +181,17 @@ class Tables:
         """
         if not self.frozen:
             return False
-        try:
-            if self._merge is None:
-                self._merge = self._written()
-                # The merge must end before as many new rows have collected.
-                calls = max(MEMORY_ROWS * 9 // 10 // STEP_EVERY, 1)
-                self._steps_at_once = -(-next(self._merge) // calls)
-            for _ in range(_LARGE_STEP if large else self._steps_at_once):
-                next(self._merge)
-        except StopIteration:
-            self._merge = None
-        except BaseException:
-            self._merge = None
-            raise
-        return self.frozen
+        merging, self._merge = self._merge, None  # after an error, it begins again
+        if merging is None:
+            merging = self._written()
+            # The merge must end before as many new rows have collected.
+            calls = max(MEMORY_ROWS * 9 // 10 // STEP_EVERY, 1)
+            self._steps_at_once = -(-next(merging) // calls)
+        for _ in range(_LARGE_STEP if large else self._steps_at_once):
+            if next(merging, None) is None:
+                return self.frozen
+        self._merge = merging
+        return True
 
     def write_all(self) -> None:
         """Write the rows in memory to files, unless they are few. :raises OSError: the disk fails.
@@ -266,29 +263,25 @@ class Tables:
         folder, old = self._folder, self._stored
         assert folder is not None
         replaced = sorted(old.runs, key=lambda name: old.runs[name].rows)
-        rows = self._frozen_to - self._rows.in_files
+        added = self._rows.in_memory(self._rows.in_files, self._frozen_to)
         sizes = [old.runs[name].rows for name in replaced]
-        if replaced and (rows + sum(sizes[:-1])) * _GROWTH_IN_FILES < sizes[-1]:
+        if replaced and (len(added.ids) + sum(sizes[:-1])) * _GROWTH_IN_FILES < sizes[-1]:
             del replaced[-1]
         sources = [*(old.runs[name] for name in replaced), *self._frozen_runs]
         rows = sum(run.rows for run in sources)
         bits, starts = slot_bits(self._widest, rows), list[int]()
         folder.mkdir(mode=0o700, exist_ok=True)
         number = max((int(name.partition(".")[0]) for name in old.runs), default=0) + 1
-        name = f"{number}.run"
-        file = files.RunFile(folder / name)
-        try:
+        path = folder / f"{number}.run"
+        with files.File(path) as file:
             yield from merge(sources, bits, self._hashes_at, file.write, starts)
-            added = self._rows.in_memory(self._rows.in_files, self._frozen_to)
-            new = files.appended(folder, old, added)
-            new.runs = {kept: run for kept, run in old.runs.items() if kept not in replaced}
-            new.runs[name] = file.finish(bits, starts, rows)
-            new.sums |= {kept: old.sums[kept] for kept in new.runs if kept != name}
-            new.sums[name], new.stop = file.sum, self._frozen_stop
-            self._before_visible()
-            files.commit(folder, self._made_for, new)
-        finally:
-            file.close()
+        new = files.appended(folder, old, added)
+        new.runs = {name: run for name, run in old.runs.items() if name not in replaced}
+        new.sums |= {name: old.sums[name] for name in new.runs}
+        new.runs[path.name] = files.mapped_run(path, bits, starts, rows)
+        new.sums[path.name], new.stop = file.sum, self._frozen_stop
+        self._before_visible()
+        files.commit(folder, self._made_for, new)
         self._stored = new
         self._rows.moved(new.columns)
         self._frozen_runs = []
