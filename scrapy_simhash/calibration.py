@@ -25,7 +25,7 @@ from scrapy_simhash.errors import PlanError
 from scrapy_simhash.extraction import Extraction
 from scrapy_simhash.fingerprint import hamming_distance
 from scrapy_simhash.hashes import shingle_hashes, token_hashes
-from scrapy_simhash.index.cost import choose_plan
+from scrapy_simhash.index.plan import choose_plan
 from scrapy_simhash.resemblance import NEAR_DUPLICATE, resemblance, shingle_length, shingle_tokens
 
 if TYPE_CHECKING:

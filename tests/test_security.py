@@ -14,7 +14,7 @@ from scrapy.settings import Settings
 
 from scrapy_simhash import Detector, Scheme, open_index
 from scrapy_simhash.crawl.settings import SimhashSettings
-from scrapy_simhash.index.kinds import default_kind_name
+from scrapy_simhash.index.offline import default_kind_name
 from tests.crawl.harness import Crawl, run
 from tests.crawl.pages import page
 from tests.crawl.site import serving

@@ -11,7 +11,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
 from scrapy_simhash.errors import SchemeError
-from scrapy_simhash.index.cost import require_distance
+from scrapy_simhash.index.plan import require_distance
 from scrapy_simhash.parameters import MAX_BITS, MIN_BITS
 
 if TYPE_CHECKING:

@@ -164,8 +164,7 @@ def location_of(text: str, options: argparse.Namespace) -> Location:
 
     :raises SimhashError: the text is empty, or a URL without the name of an index.
     """
-    from scrapy_simhash.index.redis import RedisAddress
-    from scrapy_simhash.index.redis.urls import SCHEMES, masked
+    from scrapy_simhash.index.redis import SCHEMES, RedisAddress, masked
 
     if not text:  # Path("") is the working directory
         raise SimhashError("the name of an index is empty: is a shell variable unset?")

@@ -27,8 +27,8 @@ from scrapy_simhash.errors import (
     StorageError,
 )
 from scrapy_simhash.index import open_index
-from scrapy_simhash.index.kinds import database_kind
 from scrapy_simhash.index.manifest import Manifest
+from scrapy_simhash.index.offline import database_kind
 from scrapy_simhash.index.setting_aside import bring_back, scheme_name, set_aside
 
 if TYPE_CHECKING:

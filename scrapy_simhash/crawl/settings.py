@@ -17,7 +17,7 @@ from scrapy.utils.project import data_path
 from scrapy_simhash.confirmation import Confirmation
 from scrapy_simhash.crawl.settings_table import CORE, TAGGED_FIELDS, all_settings
 from scrapy_simhash.errors import PlanError, SchemeError, SettingsError
-from scrapy_simhash.index.cost import choose_plan
+from scrapy_simhash.index.plan import choose_plan
 from scrapy_simhash.index.redis import RedisAddress
 from scrapy_simhash.policy import Policy
 from scrapy_simhash.setting import Setting, is_off, whole

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from scrapy_simhash.detector import DEFAULT_MIN_TOKENS
 from scrapy_simhash.documents.files import real_path
 from scrapy_simhash.errors import SimhashError
-from scrapy_simhash.index.cost import DEFAULT_EXPECTED_PAGES
+from scrapy_simhash.index.plan import DEFAULT_EXPECTED_PAGES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

@@ -28,10 +28,8 @@ from scrapy_simhash.index.base import (
     PageToObserve,
     SyncPolicy,
 )
-from scrapy_simhash.index.cost import DEFAULT_EXPECTED_PAGES, choose_plan
 from scrapy_simhash.index.database import destroy_database, locking, unusable
 from scrapy_simhash.index.index import Index, rules_of
-from scrapy_simhash.index.kinds import database_kind
 from scrapy_simhash.index.manifest import (
     DATABASES,
     FILE_NAME,
@@ -39,8 +37,8 @@ from scrapy_simhash.index.manifest import (
     databases,
     library_versions,
 )
-from scrapy_simhash.index.offline import open_database, read_manifest
-from scrapy_simhash.index.plan import TablePlan
+from scrapy_simhash.index.offline import database_kind, open_database, read_manifest
+from scrapy_simhash.index.plan import DEFAULT_EXPECTED_PAGES, TablePlan, choose_plan
 from scrapy_simhash.index.spec import IndexSpec
 
 if TYPE_CHECKING:

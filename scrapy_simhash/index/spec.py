@@ -8,10 +8,15 @@ from typing import TYPE_CHECKING
 
 from scrapy_simhash.confirmation import UNCONFIRMED, Confirmation
 from scrapy_simhash.errors import IndexMismatch, PlanError, SchemeError
-from scrapy_simhash.index.cost import DEFAULT_EXPECTED_PAGES, choose_plan, require_distance
-from scrapy_simhash.index.kinds import default_kind_name
 from scrapy_simhash.index.manifest import Manifest, library_versions
-from scrapy_simhash.index.plan import MIN_RECALL, TablePlan
+from scrapy_simhash.index.offline import default_kind_name
+from scrapy_simhash.index.plan import (
+    DEFAULT_EXPECTED_PAGES,
+    MIN_RECALL,
+    TablePlan,
+    choose_plan,
+    require_distance,
+)
 from scrapy_simhash.scheme import DEFAULT_PRESET, PRESETS, preset
 
 if TYPE_CHECKING:

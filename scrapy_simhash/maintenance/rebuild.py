@@ -15,9 +15,13 @@ from scrapy_simhash.detector import DEFAULT_MIN_TOKENS, Detector
 from scrapy_simhash.errors import PlanError, SchemeError, StorageError
 from scrapy_simhash.extraction import Extraction
 from scrapy_simhash.index.base import Entry, PageToObserve
-from scrapy_simhash.index.cost import DEFAULT_EXPECTED_PAGES, choose_plan, require_distance
 from scrapy_simhash.index.offline import opened_database, read_manifest
-from scrapy_simhash.index.plan import MIN_RECALL
+from scrapy_simhash.index.plan import (
+    DEFAULT_EXPECTED_PAGES,
+    MIN_RECALL,
+    choose_plan,
+    require_distance,
+)
 from scrapy_simhash.index.rules import CrawlRules
 from scrapy_simhash.index.spec import preset_confirmation
 from scrapy_simhash.maintenance.rewriting import rewriting

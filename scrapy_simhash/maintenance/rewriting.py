@@ -15,9 +15,8 @@ from typing import TYPE_CHECKING, Any, Literal
 from scrapy_simhash.documents.files import discard, replaced
 from scrapy_simhash.errors import StorageError
 from scrapy_simhash.index.database import destroy_database, locking
-from scrapy_simhash.index.kinds import database_kind
 from scrapy_simhash.index.manifest import databases
-from scrapy_simhash.index.offline import opened_database, read_manifest
+from scrapy_simhash.index.offline import database_kind, opened_database, read_manifest
 from scrapy_simhash.index.redis import RedisAddress
 from scrapy_simhash.maintenance.sources import DatabaseSource, Location
 

@@ -12,9 +12,9 @@ import pytest
 
 from scrapy_simhash import Scheme
 from scrapy_simhash.index import Index, TablePlan, index_over, open_index, records, store
-from scrapy_simhash.index.kinds import database_kind
 from scrapy_simhash.index.manifest import Manifest
 from scrapy_simhash.index.memory import MemoryDatabase
+from scrapy_simhash.index.offline import database_kind
 from scrapy_simhash.index.store import Store
 from scrapy_simhash.index.tables import runs, tables
 

@@ -8,7 +8,7 @@ import pytest
 
 from scrapy_simhash.errors import IndexCorrupt, StorageError
 from scrapy_simhash.index import TablePlan, open_index
-from scrapy_simhash.index.kinds import database_kind
+from scrapy_simhash.index.offline import database_kind
 from scrapy_simhash.maintenance.check import check, repair
 
 from .backends import DATABASE_KINDS, checked_entries, files, make_backend

@@ -4,7 +4,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from scrapy_simhash.index import database as databases
-from scrapy_simhash.index.kinds import database_kind
+from scrapy_simhash.index.offline import database_kind
 
 LOCATION = "/where/the/index/is"
 ROWS = [(b"K\0", b"1"), (b"K\0\0", b"2"), (b"K\xff", b""), (b"L", b"4"), (b"\xff", b"5")]

@@ -8,7 +8,7 @@ import pytest
 
 from scrapy_simhash.errors import PlanError
 from scrapy_simhash.index import TablePlan, choose_plan
-from scrapy_simhash.index.cost import PROBING
+from scrapy_simhash.index.plan import PROBING
 from scrapy_simhash.scheme import PRESETS
 
 from .probing_model import typical_recall

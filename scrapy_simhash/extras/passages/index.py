@@ -42,8 +42,8 @@ from scrapy_simhash.errors import (
 from scrapy_simhash.extras.passages.cutting import BYTES, PLAN, SCHEME, fingerprint_of, spans_of
 from scrapy_simhash.extras.passages.matching import checked
 from scrapy_simhash.index.database import corrupt, unusable
-from scrapy_simhash.index.kinds import database_kind, default_kind_name
 from scrapy_simhash.index.manifest import read_manifest_file
+from scrapy_simhash.index.offline import database_kind, default_kind_name
 from scrapy_simhash.index.tables.tables import Tables
 
 if TYPE_CHECKING:

@@ -6,9 +6,11 @@ Start with `open_redis_index`. It needs redis-py: ``pip install scrapy-simhash[r
 from __future__ import annotations
 
 import json
+import re
 from contextlib import closing
 from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
 
 from scrapy_simhash.errors import (
     IndexMismatch,
@@ -16,12 +18,11 @@ from scrapy_simhash.errors import (
     SchemeError,
     StorageError,
 )
-from scrapy_simhash.index.cost import DEFAULT_EXPECTED_PAGES
 from scrapy_simhash.index.database import REDIS_REMEDY, corrupt
 from scrapy_simhash.index.index import Index, rules_of
 from scrapy_simhash.index.manifest import Manifest
+from scrapy_simhash.index.plan import DEFAULT_EXPECTED_PAGES
 from scrapy_simhash.index.redis.layout import state_key
-from scrapy_simhash.index.redis.urls import masked
 from scrapy_simhash.index.spec import IndexSpec
 
 if TYPE_CHECKING:
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
     from scrapy_simhash.scheme import Scheme
 
 DEFAULT_LEASE_S = 60.0
+SCHEMES = ("redis", "rediss", "unix")
 
 
 def open_redis_index(
@@ -141,7 +143,7 @@ class RedisAddress:
                 "pip install scrapy-simhash[redis]"
             ) from error
         key = state_key(self.name, "manifest")
-        server = Server(self.url, self.name, cluster=self.cluster, parameters=self.parameters)
+        server = Server(str(self), self.url, cluster=self.cluster, parameters=self.parameters)
         try:
             text = server.call("GET", key)
             if text is None and new is not None:
@@ -196,3 +198,29 @@ def _shared_start(store: RedisStore, crawl: str, rules: CrawlRules) -> int:
             "crawl",
         )
     return first
+
+
+def masked(url: str) -> str:
+    """Return the URL of a server without user, password and query.
+
+    :raises SchemeError: the URL is not that of a Redis server, or has a fragment.
+    """
+    try:
+        parts = urlsplit(url)
+        host, port = parts.hostname or "", parts.port
+        # "/" or "#" in a password cuts the URL in the wrong place, and a part of the password would
+        # be taken for the path or the fragment.
+        is_valid = parts.scheme == "unix" or (
+            parts.scheme in SCHEMES and host and re.fullmatch("/?[0-9]*/?", parts.path)
+        )
+        if parts.fragment or not is_valid:
+            raise ValueError
+    except ValueError:
+        # The message does not repeat the URL, because it may contain a password.
+        raise SchemeError(
+            "the URL of the Redis server is not valid: use redis://host:6379/0, rediss://… or "
+            "unix://…, and write / as %2F and # as %23 in a password"
+        ) from None
+    if ":" in host:
+        host = f"[{host}]"
+    return f"{parts.scheme}://{host}{f':{port}' if port else ''}{parts.path}"

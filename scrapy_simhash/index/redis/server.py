@@ -32,7 +32,6 @@ from scrapy_simhash.errors import (
     StorageError,
 )
 from scrapy_simhash.index.database import REDIS_REMEDY, corrupt
-from scrapy_simhash.index.redis.urls import masked
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -87,13 +86,13 @@ class Server:
 
     def __init__(
         self,
+        location: str,
         url: str,
-        name: str,
         *,
         cluster: bool = False,
         parameters: Mapping[str, Any] | None = None,
     ) -> None:
-        self.location = f"{masked(url)} {name}"
+        self.location = location
         if "decode_responses" in parse_qs(urlsplit(url).query):
             raise SchemeError(
                 "the URL of the Redis server has the option decode_responses: remove it, because "
