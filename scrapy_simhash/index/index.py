@@ -248,7 +248,7 @@ class Index:
             store.manifest.scheme.check_fingerprint(page.fingerprint)
             stored = store.entry(page.key) if page.key else None
             found = store.within(page.fingerprint, self.max_distance, page.evidence.certainty)
-            return rules.judge(page, stored, rules.last(page, stored), found, 0)[1]
+            return rules.judge(page, stored, rules.last(page, stored), found, 0)[0]
 
     def entry(self, key: str) -> Entry | None:
         """Return the stored entry of a key, or None."""

@@ -178,7 +178,7 @@ class CrawlRules(Rules):
         own: Neighbour | None,
         found: Iterable[Found],
         sequence: int,
-    ) -> tuple[Classification, Observation, Entry | None]:
+    ) -> tuple[Observation, Entry | None]:
         """Return what a page is, its observation, and the entry to make pending, or None.
 
         :param stored: the stored entry of the page's key, or None.
@@ -213,16 +213,16 @@ class CrawlRules(Rules):
             result.outdated,
         )
         if is_copy:
-            return result, observation, None
+            return observation, None
         entry = self.new_entry(page, sequence)
         if own is None or result.kind != "unchanged":
-            return result, observation, entry
+            return observation, entry
         # An unchanged page has the text of the last seen entry.
         if stored is None or (stored is not own.entry and not self._has_same_text(page, stored)):
             # Only a pending page has the same text. It may fail, so this page becomes pending, too.
-            return result, replace(observation, provisional=True), entry
+            return replace(observation, provisional=True), entry
         if stored.last_sequence >= self.crawl_start:
-            return result, observation, None
+            return observation, None
         seen_again = stored._replace(
             last_sequence=entry.last_sequence, last_seen_s=entry.last_seen_s
         )
@@ -231,7 +231,7 @@ class CrawlRules(Rules):
             seen_again = seen_again._replace(fingerprint=entry.fingerprint, evidence=entry.evidence)
         elif not stored.evidence.content:  # for example an entry that was imported
             seen_again = seen_again._replace(evidence=entry.evidence)
-        return result, observation, seen_again
+        return observation, seen_again
 
     def new_entry(self, page: Observation | PageToObserve, sequence: int) -> Entry:
         """Return the entry of a page that is seen now."""
@@ -277,12 +277,10 @@ class CrawlRules(Rules):
         sequence: int,
         representative: str,
         pair: Neighbour,
-        seen_at_s: int | None = None,
     ) -> NearDuplicate:
         """Return the line of the near-duplicate log for a page within k of a representative.
 
         :param pair: the comparison of the two pages.
-        :param seen_at_s: Unix time; None for now.
         """
         similarity = pair.similarity
         return NearDuplicate(
@@ -291,7 +289,7 @@ class CrawlRules(Rules):
             pair.distance,
             page.fingerprint,
             sequence,
-            int(self.clock()) if seen_at_s is None else seen_at_s,
+            int(self.clock()),
             None if similarity is None else round(similarity, 2),
             pair.against,
             label=page.evidence.label.decode("utf-8", "replace"),

@@ -136,13 +136,13 @@ class Store(Rows):
             mark = rules.mark(evidence)
             found = self.within(page.fingerprint, rules.max_distance, evidence.certainty, mark=mark)
         sequence = self.next_sequence
-        result, observation, entry = rules.judge(page, stored, own, found, sequence)
+        observation, entry = rules.judge(page, stored, own, found, sequence)
         self.next_sequence = sequence + 1
         if observation.line is not None:
             self.write_lines([observation.line])
         if entry is None:
             return observation, None
-        pending = Pending(observation, entry, stored, result.outdated, page.in_scope)
+        pending = Pending(observation, entry, stored, observation.outdated, page.in_scope)
         return observation, self._made_pending(pending)
 
     def observe_all(self, pages: Sequence[PageToObserve], rules: CrawlRules) -> list[Observed]:

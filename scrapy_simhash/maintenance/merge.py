@@ -128,7 +128,7 @@ def _add(
     ]
     observed = PageToObserve(entry.key, entry.fingerprint, entry.evidence, in_scope)
     own = rules.last(entry, stored)
-    verdict, *_ = rules.judge(observed, stored, own, near, entry.number)
+    verdict, _ = rules.judge(observed, stored, own, near, entry.number)
     if stored is not None:
         if verdict.kind == "unchanged":
             entry = entry._replace(number=stored.number)

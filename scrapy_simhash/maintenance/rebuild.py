@@ -194,12 +194,10 @@ def _observe(
         store.write(seen_again, stored, ())
         return
     observed = PageToObserve(page.key, page.fingerprint, page.evidence, in_scope)
-    near = store.within(page.fingerprint, rules.max_distance, page.evidence.certainty)
-    result, _, entry = rules.judge(observed, None, None, near, page.number)
-    if (nearest := result.nearest) is not None:
-        key = nearest.entry.key
-        line = rules.log_line(page, page.number, key, nearest, page.last_seen_s)
-        store.write_lines([line])
+    found = store.within(page.fingerprint, rules.max_distance, page.evidence.certainty)
+    observation, entry = rules.judge(observed, None, None, found, page.number)
+    if (line := observation.line) is not None:
+        store.write_lines([replace(line, seen_at_s=page.last_seen_s)])
         report.near_duplicates += line.confirmed
     if entry is not None:
         store.write(page._replace(ordinal=-1, evidence=entry.evidence), None, ())

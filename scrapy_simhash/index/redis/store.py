@@ -267,16 +267,16 @@ class RedisStore(RedisRows):
         stored = self._own(one.own.stored, key)
         last = self._own(one.own.pending[-1][1], key) if one.own.pending else stored
         own = rules.last(one.page, last)
-        result, observation, entry = rules.judge(one.page, stored, own, found, one.sequence)
+        observation, entry = rules.judge(one.page, stored, own, found, one.sequence)
         if entry is not None:
-            one.hold(observation, entry, result.outdated)
+            one.hold(observation, entry, observation.outdated)
             # An equal row leads other pages to the new entry, too, and they decide alike.
             one.has_row = (
                 stored is not None
                 and _row_parts(stored) == _row_parts(entry)
                 and stored.evidence.sketch == entry.evidence.sketch
             )
-        elif result.nearest is None or all(result.nearest.entry is not mate for mate in mates):
+        elif observation.representative not in {mate.key for mate in mates}:
             one.observation = observation
         # Else it is judged when its representative is admitted.
 

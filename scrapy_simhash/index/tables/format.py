@@ -156,8 +156,8 @@ def appended(folder: Path, stored: Stored, added: Columns) -> Stored:
 
 
 def mapped_run(path: Path, bits: int, starts: list[int], rows: int) -> Run:
-    """Return the run in a file."""
-    words = path.stat().st_size // np.dtype(np.uint32).itemsize
+    """Return the run in a file, which ends with the last directory."""
+    words = starts[-1] + (1 << bits) + 1
     return Run(_mapped(path, "<u4", (words,)), bits, starts, rows)
 
 
