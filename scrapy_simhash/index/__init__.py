@@ -8,11 +8,9 @@ from __future__ import annotations
 import logging
 import os
 import re
-import threading
 from contextlib import ExitStack, suppress
-from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 from weakref import WeakValueDictionary
 
 from scrapy_simhash.errors import (
@@ -22,6 +20,7 @@ from scrapy_simhash.errors import (
     SchemeError,
 )
 from scrapy_simhash.index.base import (
+    OPENING,
     Match,
     NearDuplicate,
     Observation,
@@ -42,10 +41,7 @@ from scrapy_simhash.index.plan import DEFAULT_EXPECTED_PAGES, TablePlan, choose_
 from scrapy_simhash.index.spec import IndexSpec
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from scrapy_simhash.confirmation import Confirmation
-    from scrapy_simhash.index.base import Pending
     from scrapy_simhash.index.store import Store
     from scrapy_simhash.scheme import Scheme
 
@@ -71,7 +67,6 @@ _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
 # Stores by directory; those without users are closed. A database can be opened only once, so its
 # users in a process share a store.
 _open_stores: WeakValueDictionary[str, Store] = WeakValueDictionary()
-_lock = threading.Lock()
 
 
 def open_index(
@@ -117,7 +112,7 @@ def open_index(
     """
     kind, directory = _parsed(location)
     spec = IndexSpec(kind, scheme, max_distance, plan, expected_pages, confirmation)
-    with _lock:
+    with OPENING:
         if kind == "memory":
             from scrapy_simhash.index.memory import MemoryDatabase
             from scrapy_simhash.index.store import Store  # loads numpy
@@ -130,13 +125,7 @@ def open_index(
                 spec.check_existing(str(directory), store.manifest)
             else:
                 store = _open_stores[path] = _open_store(directory, spec, sync, create=create)
-        return index_over(store, max_distance, confirmation, incremental, crawl_start)
-
-
-def index_over(store: Store, *crawl: Any) -> Index:
-    """Return an index over a store, which counts it as a user, for a crawl; see `rules_of`."""
-    store.users += 1
-    return Index(store, rules_of(store, *crawl), partial(_release, store))
+        return Index(store, rules_of(store, max_distance, confirmation, incremental, crawl_start))
 
 
 def reset_index(location: str | os.PathLike[str]) -> bool:
@@ -149,7 +138,7 @@ def reset_index(location: str | os.PathLike[str]) -> bool:
     kind, directory = _parsed(location)
     if kind == "memory":
         raise SchemeError("an index in memory cannot be reset: close it, and open a new one")
-    with _lock:
+    with OPENING:
         if _is_open(directory):
             raise IndexLocked(str(directory), "this process has it open, so it was not deleted")
         try:
@@ -172,7 +161,7 @@ def move_index(directory: Path, target: Path) -> None:
     :raises StorageError: it cannot be moved.
     """
     location = str(directory)
-    with _lock:
+    with OPENING:
         if _is_open(directory):
             raise IndexLocked(location, "this process has it open, so it was not moved")
         try:
@@ -236,13 +225,3 @@ def _open_store(directory: Path, spec: IndexSpec, sync: SyncPolicy, *, create: b
     except BaseException:
         database.close()
         raise
-
-
-def _release(store: Store, pages: Sequence[Pending]) -> None:
-    """Discard the pending pages of a user, and close the store if it was the last one."""
-    with store.lock:
-        store.release(pages)
-    with _lock:
-        store.users -= 1
-        if not store.users:
-            store.close()

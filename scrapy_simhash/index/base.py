@@ -8,6 +8,7 @@ Pages are compared with representatives alone, so a cluster cannot drift from co
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from threading import Lock
 from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 
 from scrapy_simhash.evidence import NO_EVIDENCE, Evidence
@@ -30,6 +31,10 @@ A power loss or a crash of the operating system loses none with ``always``, abou
 writes with ``everysec``, and all that the system had not written with ``no``. ``everysec`` syncs
 the first write that comes a second or more after the last synced one, and all writes on closing.
 """
+
+
+OPENING = Lock()
+"""Held while an index on disk is opened, closed, moved or deleted: its users share a store."""
 
 
 class PageToObserve(NamedTuple):

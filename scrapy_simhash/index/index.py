@@ -55,26 +55,20 @@ class Index:
     entries count as seen by this crawl, and none is replaced.
 
     :param rules: the rules of this crawl.
-    :param on_close: called once, with the pages that are still pending, when the index is closed.
 
     Attributes: `scheme` and `plan` (the tables) that the index was made with; `location`, its
     directory, its server and name, or ``memory``; and of the rules `max_distance` (k, inclusive),
     `confirmation` and `crawl_start`, the first sequence number of this crawl.
     """
 
-    def __init__(
-        self,
-        store: AnyStore,
-        rules: CrawlRules,
-        on_close: Callable[[Sequence[Pending]], None],
-    ) -> None:
+    def __init__(self, store: AnyStore, rules: CrawlRules) -> None:
         self._store = store
+        store.users += 1
         self.location, manifest = store.location, store.manifest
         self.scheme, self.plan = manifest.scheme, manifest.plan
         self.rules = rules
         self.max_distance, self.confirmation = rules.max_distance, rules.confirmation
         self.crawl_start = rules.crawl_start
-        self._on_close = on_close
         self._closed = False
         # The pages that this index made pending. After a failover, a server may give a sequence
         # number twice.
@@ -316,7 +310,7 @@ class Index:
             if self._closed:
                 return
             self._closed = True
-        self._on_close(list(self._pending.values()))
+        self._store.close(list(self._pending.values()))
 
     def __enter__(self) -> Self:
         return self

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from scrapy_simhash.errors import IndexLocked, StorageError
 from scrapy_simhash.index import records
-from scrapy_simhash.index.base import Found, Pending
+from scrapy_simhash.index.base import OPENING, Found, Pending
 from scrapy_simhash.index.marks import mark_of
 from scrapy_simhash.index.rows import Rows
 from scrapy_simhash.index.tables import FOLDER
@@ -250,10 +250,18 @@ class Store(Rows):
     def stop_waiting(self) -> None:
         """Do nothing: there is no server."""
 
-    def close(self) -> None:
-        """Write the tables to files, and close the database. If that fails, the next opening makes
-        the tables again.
+    def close(self, pages: Iterable[Pending] = ()) -> None:
+        """Discard the pending pages of a user. If it was the last one, write the tables to files,
+        and close the database. If that fails, the next opening makes the tables again.
         """
+        with self.lock:
+            self.release(pages)
+        with OPENING:
+            self.users -= 1
+            if self.users <= 0:
+                self._close()
+
+    def _close(self) -> None:
         try:
             self.sync()
             self._tables.write_all()

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from scrapy_simhash import Scheme
-from scrapy_simhash.index import Index, TablePlan, index_over, open_index, records, store
+from scrapy_simhash.index import Index, TablePlan, open_index, records, store
+from scrapy_simhash.index.index import rules_of
 from scrapy_simhash.index.manifest import Manifest
 from scrapy_simhash.index.memory import MemoryDatabase
 from scrapy_simhash.index.offline import database_kind
@@ -110,7 +111,8 @@ class MemoryBackend:
     ) -> Index:
         if self._store is None or not self._store.users:
             self._store = Store(self.database, self._manifest)
-        return index_over(self._store, max_distance, confirmation, incremental, crawl_start)
+        rules = rules_of(self._store, max_distance, confirmation, incremental, crawl_start)
+        return Index(self._store, rules)
 
 
 @dataclass

@@ -83,7 +83,7 @@ def open_redis_index(
         rules = rules_of(store, max_distance, confirmation, incremental, crawl_start)
         if crawl is not None:
             rules = replace(rules, crawl_start=_shared_start(store, crawl, rules))
-        return Index(store, rules, store.close)
+        return Index(store, rules)
     except BaseException:
         store.server.close()
         raise

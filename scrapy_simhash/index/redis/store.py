@@ -124,6 +124,8 @@ class RedisStore(RedisRows):
     :param lease_s: how long a page stays pending after its lease was last renewed.
     """
 
+    users = 0
+
     def __init__(self, server: Server, manifest: Manifest, name: str, lease_s: float) -> None:
         super().__init__(server, manifest, name)
         self.lock = RLock()
