@@ -35,7 +35,7 @@ MODULES = {module_name(path): path for path in sorted(PACKAGE.rglob("*.py"))}
 NUMERIC = {
     f"{NAME}.index.probing",
     f"{NAME}.index.store",
-    *(f"{NAME}.index.redis.{name}" for name in ("store", "replica")),
+    *(f"{NAME}.index.redis.{name}" for name in ("admission", "store", "replica")),
     *(name for name in MODULES if name.startswith(f"{NAME}.index.tables.")),
     f"{NAME}.calibration",
     f"{NAME}.tagging",
