@@ -110,7 +110,7 @@ def test_if_an_error_comes_in_between_no_page_stays_pending(index):
 def test_more_pages_than_one_script_takes(redis_server, monkeypatch):
     from scrapy_simhash.index.redis import store
 
-    monkeypatch.setattr(store, "_PAGES_AT_ONCE", 2)
+    monkeypatch.setattr(store, "PAGES_AT_ONCE", 2)
     with RedisBackend(redis_server).open() as index:
         pages = pages_of(("a", A), ("b", B), ("c", C), ("copy", flip(A, 2)), ("d", D))
         observed = index.observe_all(pages)
