@@ -14,6 +14,10 @@ Names of files and numbers in URLs count as foreign words: pages with one text, 
 may differ in nothing but their picture or document. Of other numbers, those count that are a whole
 text or floats, such as prices, but no others, because they may be counts, sizes or times.
 
+A page may also be a list with one entry, or one of a template without names. So if an item has no
+word of the title or the headings of its page, the callbacks of copies run, too, and items pass that
+have words in short texts which the items of the page lack.
+
 If the first items of a callback have no foreign words, or those of three copies have the same, the
 callback is trusted: its items come from the texts of its pages. Once an item had some, no page of
 this callback can speak for its copies, and only items of copies are compared with their pages.
@@ -132,8 +136,9 @@ class ForeignValues:
         self._given: LocalCache[str, Given] = LocalCache(_REMEMBERED_PAGES)
         # Callbacks that gave several items of a page.
         self._lists: set[str] = set()
-        # Callbacks that gave an item with foreign words.
+        # Callbacks that gave an item with foreign words, or one that does not name its page.
         self._suspected: set[str] = set()
+        self._unnamed: set[str] = set()
         # Callback → its points.
         self._points: Counter[str] = Counter()
 
@@ -148,6 +153,9 @@ class ForeignValues:
         if page.items_looked_at <= _MAX_ITEMS and self._points[callback] < _TRUSTED:
             if callback not in self._suspected and self._foreign(page, response, item):
                 self._suspected.add(callback)
+            if callback not in self._suspected and _is_unnamed(page, response, item):
+                self._suspected.add(callback)
+                self._unnamed.add(callback)
             page.has_foreign = callback in self._suspected
             self._points[callback] += not page.has_foreign
         if page.items_looked_at <= _MAX_ITEMS:
@@ -188,7 +196,7 @@ class ForeignValues:
             new = set[int]()
             if self._passes_unknown or not is_unknown:
                 new |= self._foreign(page, response, item)
-            if leads_on and not is_unknown:
+            if (leads_on or callback in self._unnamed) and not is_unknown:
                 new |= _said(page, item)
             differs = bool(new) and not any(new.issubset(one) for one in known.items)
             if differs or page.items_looked_at == 1:
@@ -291,6 +299,17 @@ def _said(page: PageState, item: Any) -> set[int]:
         if not _is_url(text)
     )
     return {hash(words) for words in texts if words}
+
+
+def _is_unnamed(page: PageState, response: Response, item: Any) -> bool:
+    """Return True if the short texts of an item have words, but none of the page's title or main
+    headings.
+    """
+    if not isinstance(response, TextResponse) or not _said(page, item):
+        return False
+    name = " ".join(response.xpath("//title//text() | //h1//text()").getall()).casefold()
+    texts = (text for text in islice(_read(item), _MAX_VALUES) if not _is_url(text))
+    return not any(word in name for text in texts for word in _words(text))
 
 
 def _is_foreign(word: str, said: str) -> bool:
