@@ -26,7 +26,7 @@ from scrapy_simhash.crawl.index_calls import Syncer
 from scrapy_simhash.crawl.judging import Judging
 from scrapy_simhash.crawl.opening import CrawlStarts
 from scrapy_simhash.crawl.retries import META_KEY
-from scrapy_simhash.crawl.settings import SimhashSettings, conflicts, is_on, logged_settings_errors
+from scrapy_simhash.crawl.settings import SimhashSettings, is_on, logged_settings_errors
 from scrapy_simhash.crawl.settlement import Settlement
 from scrapy_simhash.crawl.stats import CrawlStats, ErrorLog
 from scrapy_simhash.crawl.waiting import WaitingSpiders
@@ -160,9 +160,6 @@ class SimhashExtension:
 
     def spider_opened(self, spider: Spider) -> None:
         """Open the indexes. If one cannot be opened, crawl without them."""
-        settings = self.settings
-        for message in conflicts(self.crawler.settings, settings.policy.action):
-            self.errors.warn("simhash: %s", message)
         self.fingerprinter.attach()
         try:
             for judging in self._judges:
@@ -186,7 +183,7 @@ class SimhashExtension:
             "simhash: scheme %s (preset %s), k = %d, least resemblance %g, same title %s, %s, "
             "action %s; index %s with %d fingerprints",
             index.scheme.id,
-            settings.preset,
+            self.settings.preset,
             index.max_distance,
             index.confirmation.min_resemblance,
             index.confirmation.same_name,

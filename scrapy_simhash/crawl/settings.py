@@ -299,17 +299,6 @@ def require_known(settings: BaseSettings) -> None:
         raise SettingsError(name, settings[name], f"there is no such setting{hint}")
 
 
-def conflicts(settings: BaseSettings, action: PolicyAction) -> list[str]:
-    """Return messages about settings of Scrapy that a crawl which drops copies may trip over."""
-    names = ("CLOSESPIDER_PAGECOUNT_NO_ITEM", "CLOSESPIDER_TIMEOUT_NO_ITEM")
-    return [
-        f"{name} = {settings[name]} closes the spider in a run of copies, because dropped pages "
-        "give no items: raise it, or set SIMHASH_ACTION = 'tag'"
-        for name in names
-        if action == "drop" and settings.getfloat(name)
-    ]
-
-
 def is_on(crawler: Crawler) -> bool:
     """Return True if the plugin is enabled, and the crawler runs a crawl of its spider.
 

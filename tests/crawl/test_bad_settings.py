@@ -6,7 +6,7 @@ import pytest
 from scrapy.settings import Settings
 
 from scrapy_simhash.confirmation import UNCONFIRMED, Confirmation
-from scrapy_simhash.crawl.settings import SimhashSettings, conflicts, is_enabled
+from scrapy_simhash.crawl.settings import SimhashSettings, is_enabled
 from scrapy_simhash.crawl.settings_table import CORE
 from scrapy_simhash.errors import SettingsError
 from scrapy_simhash.scheme import PRESETS
@@ -195,20 +195,3 @@ def test_components_alone_say_what_is_missing(url, tmp_path, settings, missing):
     result = crawled(tmp_path, [url], settings)
     assert result.error["type"] == "SettingsError"
     assert missing in result.error["message"]
-
-
-@pytest.mark.parametrize(
-    ("settings", "warned"),
-    [
-        ({}, 0),
-        ({"CLOSESPIDER_PAGECOUNT_NO_ITEM": "25"}, 1),
-        ({"CLOSESPIDER_PAGECOUNT_NO_ITEM": 25, "CLOSESPIDER_TIMEOUT_NO_ITEM": 0.5}, 2),
-        ({"CLOSESPIDER_PAGECOUNT_NO_ITEM": 25, "SIMHASH_ACTION": "tag"}, 0),
-    ],
-)
-def test_settings_that_count_pages_without_items_are_warned_about(tmp_path, settings, warned):
-    given = Settings({"SIMHASH_DIR": str(tmp_path), **settings})
-    action = SimhashSettings(given, "pages").policy.action
-    messages = conflicts(given, action)
-    assert len(messages) == warned
-    assert all("CLOSESPIDER_" in message for message in messages)

@@ -51,6 +51,14 @@ def test_a_page_that_another_middleware_refuses_is_not_stored(site, urls, tmp_pa
     assert copies.seen() == ["/copy"]
 
 
+def test_copies_of_a_page_that_gave_items_count_as_items_for_limits(site, tmp_path):
+    urls = put_articles(site, "/mill mill", *(f"/copy/{n} mill 1" for n in range(6)), "/bees bees")
+    limits = {"CLOSESPIDER_PAGECOUNT_NO_ITEM": 3, "CLOSESPIDER_TIMEOUT_NO_ITEM": 60}
+    result = crawled(tmp_path, urls, limits | {"CONCURRENT_REQUESTS": 1})
+    assert result.stats["finish_reason"] == "finished"
+    assert result.seen() == ["/mill", "/bees"]
+
+
 def test_items_that_a_later_middleware_drops_leave_their_page_handled(urls, tmp_path):
     settings = {"SPIDER_MIDDLEWARES": {f"{COMPONENTS}.SwallowingMiddleware": 10}}
     result = crawled(tmp_path, urls, settings)
