@@ -14,9 +14,9 @@ Names of files and numbers in URLs count as foreign words: pages with one text, 
 may differ in nothing but their picture or document. Of other numbers, those count that are a whole
 text or floats, such as prices, but no others, because they may be counts, sizes or times.
 
-A page may also be a list with one entry, or one of a template without names. So if an item has no
-word of the title or the headings of its page, the callbacks of copies run, too, and items pass that
-have words in short texts which the items of the page lack.
+A page may also be a list with one entry, or one of a template without names. So if the texts
+of an item are on its page, but no word of them in its title or headings, the callbacks of copies
+run, too, and items pass that have words in short texts which the items of the page lack.
 
 If the first items of a callback have no foreign words, or those of three copies have the same, the
 callback is trusted: its items come from the texts of its pages. Once an item had some, no page of
@@ -302,14 +302,16 @@ def _said(page: PageState, item: Any) -> set[int]:
 
 
 def _is_unnamed(page: PageState, response: Response, item: Any) -> bool:
-    """Return True if the short texts of an item have words, but none of the page's title or main
-    headings.
+    """Return True if the text of a page says a short text of an item, but its title and headings
+    have no word of the item.
     """
-    if not isinstance(response, TextResponse) or not _said(page, item):
+    texts = (text for text in islice(_read(item), _MAX_VALUES) if not _is_url(text))
+    said = (_words(text) for text in texts if _says(page.said, text.strip().casefold()))
+    words = [word for words in said for word in words if not word.isdigit()]
+    if not words or not isinstance(response, TextResponse):
         return False
     name = " ".join(response.xpath("//title//text() | //h1//text()").getall()).casefold()
-    texts = (text for text in islice(_read(item), _MAX_VALUES) if not _is_url(text))
-    return not any(word in name for text in texts for word in _words(text))
+    return not any(word in name for word in words)
 
 
 def _is_foreign(word: str, said: str) -> bool:
