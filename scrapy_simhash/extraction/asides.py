@@ -19,6 +19,8 @@ from typing import TYPE_CHECKING
 from scrapy_simhash.extraction.elements import holding, names_of
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from lxml.html import HtmlElement
 
     from scrapy_simhash.extraction.elements import Elements
@@ -48,14 +50,20 @@ _CONTENT_TAGS = ("article", "main", "table")
 
 def asides(elements: Elements) -> list[HtmlElement]:
     """Return the asides by name, and the forms to write something; none with a heading inside."""
+    return list(
+        filter(aside_filter(elements), [*elements.with_words(_WORDS), *elements.tagged("form")])
+    )
+
+
+def aside_filter(elements: Elements) -> Callable[[HtmlElement], bool]:
+    """Return a function that returns True for an aside of a page."""
     headings = [h1 for h1 in elements.tagged("h1") if h1.tag == "h1"]
     around_headings = holding(headings or islice(elements.root.iter("h2", "h3"), 1))
-    named = [one for one in elements.with_words(_WORDS) if one.tag in _TAGS]
-    forms = [one for one in elements.tagged("form") if one.tag == "form"]
-    return [
-        *(one for one in named if one not in around_headings and _is_aside(one)),
-        *(one for one in forms if one not in around_headings and _is_to_write(one)),
-    ]
+    return lambda one: (
+        one.tag in _TAGS
+        and one not in around_headings
+        and (_is_named_aside(one) or (one.tag == "form" and _is_to_write(one)))
+    )
 
 
 def _is_to_write(form: HtmlElement) -> bool:
@@ -67,7 +75,7 @@ def _is_to_write(form: HtmlElement) -> bool:
     return written and next(form.iter(*_CONTENT_TAGS), None) is None
 
 
-def _is_aside(element: HtmlElement) -> bool:
+def _is_named_aside(element: HtmlElement) -> bool:
     kind = _kind(f"{names_of(element)} {element.get('itemprop', '')}")
     return kind == "discussion" or (kind == "list" and _is_list_of_links(element))
 

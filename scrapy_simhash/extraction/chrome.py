@@ -89,13 +89,14 @@ def rename_by_attributes(elements: Elements) -> list[tuple[HtmlElement, str]]:
     for element in hidden_elements(elements):
         rename(element, "script")
     besides = set(elements.tagged("nav", "aside"))
-    for role in elements.values("role"):
+    for element in elements.having("role"):
+        role = element.get("role")
         if role in _CHROME_ROLES:
-            rename(role.getparent(), "nav")
+            rename(element, "nav")
             if role in _BESIDE_ROLES:
-                besides.add(role.getparent())
+                besides.add(element)
         elif role == "main":
-            rename(role.getparent(), "main")
+            rename(element, "main")
     # Other consent dialogs are chrome by their tag or role already.
     for element in consent_banners(elements):
         rename(element, "nav")
@@ -104,7 +105,7 @@ def rename_by_attributes(elements: Elements) -> list[tuple[HtmlElement, str]]:
     _rename_by_tag(elements, rename)
     for element in _lists_beside_heading(elements, besides):
         rename(element, ASIDE)
-    left_out = _inside(lambda element: element.tag in _LEFT_OUT)
+    left_out = inside(lambda element: element.tag in _LEFT_OUT)
     headings = [h1 for h1 in elements.tagged("h1") if h1.tag == "h1" and not left_out(h1)]
     if headings:
         around_all = set(headings[-1].iterancestors())
@@ -121,7 +122,7 @@ def _lists_beside_heading(
     links. They may be all that the page has.
     """
     around_headings: set[HtmlElement | None] = set()
-    in_main = _inside(lambda element: element.tag == "main")
+    in_main = inside(lambda element: element.tag == "main")
     for element in elements.root.iter("h1", "nav", "aside"):
         above = element.getparent()
         if element.tag == "h1":
@@ -136,8 +137,8 @@ def _lists_beside_heading(
 
 def _rename_by_tag(elements: Elements, rename: Callable[[HtmlElement, str], None]) -> None:
     """Rename logos, the page's own header, and forms without content."""
-    named_as_logo = _inside(_is_named_as_logo)
-    in_section = _inside(lambda element: element.tag in _SECTION_TAGS)
+    named_as_logo = inside(_is_named_as_logo)
+    in_section = inside(lambda element: element.tag in _SECTION_TAGS)
     new_tags: dict[str, Callable[[HtmlElement], str]] = {
         "h1": lambda h1: "h2" if named_as_logo(h1) or _is_link_home(h1) else "h1",
         # An article may have its own header.
@@ -183,11 +184,11 @@ def hidden_elements(elements: Elements) -> list[HtmlElement]:
     """Return the elements, root included, that ``hidden`` hides, then those that a style hides."""
     # A browser finds the text of "until-found", and shows it.
     found = [
-        value.getparent()
-        for value in elements.values("hidden")
-        if value.strip().lower() != "until-found"
+        element
+        for element in elements.having("hidden")
+        if element.get("hidden").strip().lower() != "until-found"
     ]
-    found += [value.getparent() for value in elements.values("style") if is_hidden(value)]
+    found += [element for element in elements.having("style") if is_hidden(element.get("style"))]
     return list(dict.fromkeys(found))
 
 
@@ -208,7 +209,7 @@ def is_logo(heading: HtmlElement) -> bool:
     )
 
 
-def _inside(passes: Callable[[HtmlElement], bool]) -> Callable[[HtmlElement], bool]:
+def inside(passes: Callable[[HtmlElement], bool]) -> Callable[[HtmlElement], bool]:
     """Return a function that returns True if an element, or one that contains it, passes.
 
     Each element is tested once. Otherwise deeply nested pages would take minutes.

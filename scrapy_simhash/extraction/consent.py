@@ -48,8 +48,8 @@ def consent_elements(elements: Elements) -> list[HtmlElement]:
     """Return the cookie banners and the dialogs without an ``h1``."""
     by_role = [
         element
-        for role in elements.values("role")
-        if role in DIALOG_ROLES and (element := role.getparent()).tag in _TAGS
+        for element in elements.having("role")
+        if element.get("role") in DIALOG_ROLES and element.tag in _TAGS
     ]
     dialogs = _without_h1(elements, [*elements.tagged("dialog"), *by_role])
     return [*consent_banners(elements), *dialogs]

@@ -288,16 +288,15 @@ def _microdata(elements: Elements) -> list[Thing]:
     """
     things: dict[HtmlElement | None, Thing] = {}
     found = [
-        one
+        (element, name)
         for name, sign in _PROPERTIES.items()
-        if elements.values(sign)
-        for one in elements.values(name)
+        if elements.having(sign)
+        for element in elements.having(name)
     ]
-    for properties in found[:_MAX_PROPERTIES]:
-        wanted = _WANTED.intersection(map(_local, properties.split()))
-        element = properties.getparent()
+    for element, attribute in found[:_MAX_PROPERTIES]:
+        wanted = _WANTED.intersection(map(_local, element.get(attribute).split()))
         # A ``meta`` with a property, such as ``og:title``, is no RDFa.
-        is_of_head = element.tag == "meta" and properties.attrname == "property"
+        is_of_head = element.tag == "meta" and attribute == "property"
         if not wanted or is_of_head or _is_thing(element):
             continue
         thing, is_part, is_place = _thing_around(element)

@@ -4,8 +4,8 @@
 (``template shadowrootmode``), documents in attributes (``iframe srcdoc``) and the fallback of
 objects that a browser cannot show.
 
-A search of a tree takes a tenth of the time of parsing it. So the tree is walked once for all tags,
-and once for each attribute.
+A search of a tree takes a tenth of the time of parsing it. So the tree is walked once, for all tags
+and attributes.
 
 Most elements have no name that anybody asks for. So all attributes are searched together, word by
 word, and names are read only where a word is found. This is several times as fast as reading all
@@ -15,12 +15,11 @@ names.
 from __future__ import annotations
 
 from bisect import bisect
-from functools import cache, cached_property
+from functools import cached_property
 from itertools import accumulate
 from mimetypes import guess_type
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from scrapy_simhash.lazy import etree
 from scrapy_simhash.tokenization import places_of
 
 if TYPE_CHECKING:
@@ -33,12 +32,7 @@ _NAMED_TAGS = (
     *("article", "div", "form", "ol", "section", "table", "ul"),
     *("aside", "dialog", "nav"),
 )
-_TAGS = (
-    *_NAMED_TAGS,
-    *("title", "base", "link", "meta", "script", "template", "header"),
-    *("main", "iframe", "object", "embed", "video", "audio", "source", "img"),
-    *("h1", "h2", "h3", "h4", "h5", "h6", "caption"),
-)
+_ATTRIBUTES = frozenset("hidden style role itemprop typeof property datetime".split())
 _SHADOW_MODES = ("open", "closed")
 # Media types that browsers show, by their beginnings; they then do not show the fallback.
 _SHOWN_TYPES = ("image/", "text/", "video/", "audio/", "application/pdf")
@@ -52,19 +46,19 @@ class Elements:
 
     def __init__(self, root: HtmlElement) -> None:
         self.root = root
-        self._by_tag: dict[str, list[HtmlElement]] = {tag: [] for tag in _TAGS}
-        for element in root.iter(*_TAGS):
-            self._by_tag[element.tag].append(element)
-        self._by_attribute: dict[str, list[Any]] = {}
+        self._by_tag: dict[str, list[HtmlElement]] = {}
+        self._by_attribute: dict[str, list[HtmlElement]] = {name: [] for name in _ATTRIBUTES}
+        for element in root.iter("*"):
+            self._by_tag.setdefault(element.tag, []).append(element)
+            for name in _ATTRIBUTES.intersection(element.keys()):
+                self._by_attribute[name].append(element)
 
     def tagged(self, *tags: str) -> list[HtmlElement]:
         """Return the elements with these tags, tag by tag, each in document order."""
-        return [element for tag in tags for element in self._by_tag[tag]]
+        return [element for tag in tags for element in self._by_tag.get(tag, ())]
 
-    def values(self, name: str) -> list[Any]:
-        """Return the values of an attribute in document order, strings with `getparent`."""
-        if name not in self._by_attribute:
-            self._by_attribute[name] = _attribute_search(name)(self.root)
+    def having(self, name: str) -> list[HtmlElement]:
+        """Return the elements with an attribute, one of `_ATTRIBUTES`, in document order."""
         return self._by_attribute[name]
 
     def with_words(self, words: Iterable[str]) -> list[HtmlElement]:
@@ -163,11 +157,3 @@ def _attach(template: HtmlElement) -> None:
     drop_all(
         [child for child in host if child is not template and child.get("slot", "") not in slots]
     )
-
-
-@cache
-def _attribute_search(name: str) -> Any:
-    """Return a search for the values of an attribute. One for several attributes would take
-    quadratic time, to merge them.
-    """
-    return etree.XPath(f"descendant-or-self::*/@{name}")

@@ -300,10 +300,10 @@ def _facts(root: HtmlElement, lines: Mapping[str, bool]) -> Iterator[str]:
 
 def _times(elements: Elements, lines: Iterable[str]) -> Iterator[str]:
     """Yield the dates of times in the lines."""
-    for time in elements.values("datetime")[:_MAX_HEADINGS]:
-        text = _shown_text(time.getparent())
+    for time in elements.having("datetime")[:_MAX_HEADINGS]:
+        text = _shown_text(time)
         if text and any(text in line for line in lines):
-            yield time[:_DATE_CHARACTERS]
+            yield time.get("datetime")[:_DATE_CHARACTERS]
 
 
 def _has_no_digit(text: str) -> bool:
@@ -361,9 +361,12 @@ def _without_sites(title: str, sites: Iterable[str]) -> str:
 
 def _with_role(elements: Elements, level: str = "") -> list[HtmlElement]:
     """Return the elements with the role of a heading, of any level or one; the default is 2."""
-    roles = elements.values("role")
-    found = [role.getparent() for role in roles if role.strip().lower() == "heading"]
-    return [one for one in found if level in ("", one.get("aria-level", "2").strip())]
+    return [
+        one
+        for one in elements.having("role")
+        if one.get("role").strip().lower() == "heading"
+        and level in ("", one.get("aria-level", "2").strip())
+    ]
 
 
 def _text_of(heading: HtmlElement) -> str:
