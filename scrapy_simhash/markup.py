@@ -110,9 +110,10 @@ def kind_of(text: str) -> Kind:
     """Return ``html`` for HTML and for an empty body, ``text`` for a plain text, or ``other``, such
     as JSON, XML, a script, a table, or binary.
     """
-    if "\0" in text:
-        text = text.replace("\0", "")
     at, doctype = _after_prolog(text)
+    if not doctype and "\0" in text:  # the search takes long, and few pages need it
+        text = text.replace("\0", "")
+        at, doctype = _after_prolog(text)
     start = text[at : at + _LOOKED_AT]
     root = _TAG.match(start)
     if _SOURCE.match(text):

@@ -182,11 +182,8 @@ def _has_diacritics(text: str, names: Iterable[str]) -> bool:
         return False
     known = unicodedata.normalize("NFC", " ".join(names).casefold())
     words = set(_WORD.findall(unicodedata.normalize("NFC", text)))
-    return any(
-        word not in known and without_diacritics(word) != word
-        for word in words
-        if not word.isascii()
-    )
+    others = " ".join(word for word in words if not word.isascii() and word not in known)
+    return without_diacritics(others) != others
 
 
 def _use(names: Sequence[str], text: str) -> dict[int, object]:

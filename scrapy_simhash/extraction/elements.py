@@ -15,6 +15,7 @@ names.
 from __future__ import annotations
 
 from bisect import bisect
+from collections import defaultdict
 from functools import cached_property
 from itertools import accumulate
 from mimetypes import guess_type
@@ -46,16 +47,16 @@ class Elements:
 
     def __init__(self, root: HtmlElement) -> None:
         self.root = root
-        self._by_tag: dict[str, list[HtmlElement]] = {}
+        self._by_tag: dict[str, list[HtmlElement]] = defaultdict(list)
         self._by_attribute: dict[str, list[HtmlElement]] = {name: [] for name in _ATTRIBUTES}
         for element in root.iter("*"):
-            self._by_tag.setdefault(element.tag, []).append(element)
-            for name in _ATTRIBUTES.intersection(element.keys()):
+            self._by_tag[element.tag].append(element)
+            for name in filter(_ATTRIBUTES.__contains__, element.keys()):
                 self._by_attribute[name].append(element)
 
     def tagged(self, *tags: str) -> list[HtmlElement]:
         """Return the elements with these tags, tag by tag, each in document order."""
-        return [element for tag in tags for element in self._by_tag.get(tag, ())]
+        return [element for tag in tags for element in self._by_tag[tag]]
 
     def having(self, name: str) -> list[HtmlElement]:
         """Return the elements with an attribute, one of `_ATTRIBUTES`, in document order."""

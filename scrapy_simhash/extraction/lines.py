@@ -31,7 +31,7 @@ _ROW_TAGS = ("tr", "li", "dt", "dd")
 _CELL_TAGS = ("td", "th")
 _LINK_TAGS = ("a", "area", "button")
 # Besides `href`, where a click leads, and what it runs.
-_LEADING_ATTRIBUTES = "@onclick | @data-href | @data-url | @data-link | @formaction"
+_LEADING_ATTRIBUTES = ("@onclick", "@data-href", "@data-url", "@data-link", "@formaction")
 # Hidden values that are as long protect a form, and differ from one visit to the next.
 _MIN_TOKEN_CHARACTERS = 32
 # Options and labels are the same on all pages with a form.
@@ -173,7 +173,7 @@ def _split(marked: bytes) -> list[Line]:
         # Most white space is between lines: `split` for the whole page takes twice as long.
         if "  " in text or not text.isascii():
             text = " ".join(text.split())
-        link_characters = len(text) if in_link else 0
+        linked = len(text) if in_link else 0
         if _LINK in text:
             # Each second part is in a link, and begins with its target. In a `main` inside a link,
             # all links are nested, and each other part may begin with a target.
@@ -183,12 +183,12 @@ def _split(marked: bytes) -> list[Line]:
             characters = sum(map(len, parts[first::2]))
             in_link ^= len(parts) % 2 == 0
             text = " ".join("".join(parts).split())
-            link_characters = min(characters, len(text))
+            linked = min(characters, len(text))
         if text:
             words = text.count(" ") + 1 if has_only_spaced_scripts else count_words(text)
             of_line = tuple(filter(None, targets)) if targets else ()
-            place = (chrome > 0, row, heading, of_line, aside > 0, level)
-            lines.append(_make_line((text, words, link_characters, *place)))
+            line = (text, words, linked, chrome > 0, row, heading, of_line, aside > 0, level)
+            lines.append(_make_line(line))
             if targets:
                 targets = []
     _add_targets([] if chrome else lines, targets)
@@ -244,7 +244,8 @@ def _stylesheet() -> Callable[[HtmlElement], Any]:
 
     heading, chrome = ' mode="heading"', ' mode="chrome"'
     scripted = (
-        f'<xsl:for-each select="{_LEADING_ATTRIBUTES}"><xsl:if test="name() = \'onclick\'">'
+        f'<xsl:for-each select="{"|".join(_LEADING_ATTRIBUTES)}">'
+        "<xsl:if test=\"name() = 'onclick'\">"
         f"javascript:</xsl:if><xsl:value-of select='.'/><xsl:text>{_TARGET}</xsl:text>"
         "</xsl:for-each>"
     )
@@ -256,7 +257,7 @@ def _stylesheet() -> Callable[[HtmlElement], Any]:
     )
     # What a click on a row or a cell opens: a link without a text. Inside a link, that counts.
     opened = (
-        f'</xsl:text><xsl:if test="({_LEADING_ATTRIBUTES}) and not(ancestor::a)">'
+        f'</xsl:text><xsl:if test="({" or ".join(_LEADING_ATTRIBUTES)}) and not(ancestor::a)">'
         f"<xsl:text>{_LINK}</xsl:text>{scripted}<xsl:text>{_LINK}</xsl:text></xsl:if><xsl:text>"
     )
     # What the button of a form opens.

@@ -24,7 +24,7 @@ from scrapy_simhash.extraction.segments import MAX_SHORT_WORDS, content_lines, w
 from scrapy_simhash.extraction.selectors import Selectors, compiled_selector, compiled_values
 from scrapy_simhash.extraction.states import notices, prices
 from scrapy_simhash.extraction.targets import embedded_documents, final_targets, own_targets
-from scrapy_simhash.lazy import etree
+from scrapy_simhash.lazy import etree, np
 from scrapy_simhash.sites import registered_domain
 
 if TYPE_CHECKING:
@@ -38,7 +38,6 @@ if TYPE_CHECKING:
 
 _CONTROL_CHARACTERS = bytes(range(9)) + bytes((0x0B, 0x0C)) + bytes(range(0x0E, 0x20))
 _TO_SPACES = bytes.maketrans(_CONTROL_CHARACTERS, b" " * len(_CONTROL_CHARACTERS))
-_OTHER_BYTES = bytes(set(range(256)).difference(_CONTROL_CHARACTERS))
 # Character references to control characters, noncharacters and the marks that `lines_of` writes
 # where blocks, links and chrome begin. The marks are in U+E000 to U+E00F.
 _REFERENCES = re.compile(
@@ -112,7 +111,8 @@ def prepared(html: str) -> bytes:
     """
     data = html.encode("utf-8", "replace")  # a broken page may have lone surrogates
     # Hardly a page needs the slower steps.
-    if data.translate(None, _OTHER_BYTES):
+    codes = np.frombuffer(data, np.uint8)
+    if codes[codes < ord(" ")].tobytes().translate(None, b"\t\n\r"):
         data = data.replace(b"\0", b"").translate(_TO_SPACES)
     data = _REFERENCES.sub(b" ", data)
     if b"\xef" in data:
