@@ -130,19 +130,20 @@ class Policy:
 
     :param action: ``drop`` hides seen content from the spider, ``tag`` only marks it.
     :param follow: follow the links on pages with seen content. With ``drop``, the callback then
-        runs, because it finds the links, and only its items are dropped.
+        runs, because it finds the links, and only its items are dropped. None for ``tag``, for
+        unchanged pages, and for copies of pages that gave nothing or lead on to one further page.
     :param incremental: content of earlier crawls counts as seen: unchanged pages are treated like
         near-duplicates.
-    :param follow_unchanged: follow the links on unchanged pages; None for the value of `follow`.
-    :param follow_chains: follow a copy if its representative gave nothing, or leads on to one
-        further page.
     """
 
     action: PolicyAction = "drop"
-    follow: bool = False
+    follow: bool | None = None
     incremental: bool = False
-    follow_unchanged: bool | None = None
-    follow_chains: bool = True
+
+    @property
+    def follows_chains(self) -> bool:
+        """Return True if links of copies may be followed for what their originals gave."""
+        return self.follow is not False
 
     def seen(self, verdict: Verdict) -> bool:
         """Return True if the content of a page was seen. Similar content does not count."""
@@ -160,10 +161,10 @@ class Policy:
         nothing has passed.
         """
         around = around or Circumstances()
-        follow, hides_items = self.follow, self.action == "drop"
+        hides_items = self.action == "drop"
+        follow = not hides_items if self.follow is None else self.follow
         if verdict.kind == "unchanged":
-            follow = self.follow if self.follow_unchanged is None else self.follow_unchanged
-            follow = follow or around.is_start
+            follow = self.follow is not False or around.is_start
         call = follow or around.call_needed or not hides_items
         if (follow and not hides_items) or not self.seen(verdict):
             return PASS, None

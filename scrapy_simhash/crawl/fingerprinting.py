@@ -67,27 +67,25 @@ class SlowHosts:
 
     def __init__(self) -> None:
         self._timeouts: Counter[str] = Counter()
-        self._judged: Counter[str] = Counter()  # since the last time-out
-        self._to_pass: Counter[str] = Counter()
+        # Host → number of pages until its time-outs are forgotten. The last 100 are judged.
+        self._pages: Counter[str] = Counter()
 
     def passes(self, host: str) -> bool:
         """Return True if the next page of a host is to pass unjudged, and count that page."""
-        is_passing = self._to_pass[host] > 0
+        is_passing = self._pages[host] > PAGES
         if is_passing:
-            self._to_pass[host] -= 1
+            self._pages[host] -= 1
         return is_passing
 
     def add(self, host: str, *, timed_out: bool) -> None:
         """Count a page of a host that a worker got."""
         if timed_out:
             self._timeouts[host] += 1
-            self._judged[host] = 0
-            if self._timeouts[host] >= MAX_TIMEOUTS:
-                self._to_pass[host] = PAGES
-        elif host in self._timeouts:
-            self._judged[host] += 1
-            if self._judged[host] >= PAGES:
-                del self._timeouts[host]
+            self._pages[host] = PAGES * (1 + (self._timeouts[host] >= MAX_TIMEOUTS))
+        elif 0 < self._pages[host] <= PAGES:
+            self._pages[host] -= 1
+            if not self._pages[host]:
+                del self._timeouts[host], self._pages[host]
 
 
 class Fingerprinter:

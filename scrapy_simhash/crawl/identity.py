@@ -28,7 +28,7 @@ IDENTITY_META_KEY = "simhash_key"
 OPT_OUT_META_KEY = "dont_simhash"
 VERDICT_META_KEY = "simhash"
 # Marks a request by which a callback refuses a page and asks for it again. The value is the
-# fingerprint of the refused page as a decimal text, or None if the page was not judged.
+# fingerprint of the refused page as a decimal text, empty if the page was not judged.
 REFUSED_META_KEY = "simhash_asked_again"
 # Marks a request that is made by, or because of, the errback of a dropped page.
 ASKED_AGAIN_META_KEY = "simhash_asked_after_drop"

@@ -25,7 +25,7 @@ from scrapy_simhash.crawl.crawl_report import (
 from scrapy_simhash.crawl.fingerprinting import result_of
 from scrapy_simhash.crawl.identity import CanonicalUrls
 from scrapy_simhash.crawl.index_calls import IndexCalls
-from scrapy_simhash.crawl.opening import open_in_directory, open_in_redis
+from scrapy_simhash.crawl.opening import open_for_crawl
 from scrapy_simhash.crawl.retries import MAX_HELD, DroppedCopy, Retries, is_retry
 from scrapy_simhash.crawl.settlement import CALLED_FOR_ITEMS, Contents
 from scrapy_simhash.detector import evidence_of
@@ -33,9 +33,8 @@ from scrapy_simhash.documents.escaping import nearness
 from scrapy_simhash.documents.masking import loggable
 from scrapy_simhash.errors import SimhashError, StorageError
 from scrapy_simhash.evidence import UNLIKE_ANY
-from scrapy_simhash.index import PageToObserve, reset_index
+from scrapy_simhash.index import PageToObserve
 from scrapy_simhash.index.history import Crawl
-from scrapy_simhash.index.redis import RedisAddress
 from scrapy_simhash.index.rules import Rules
 from scrapy_simhash.index.texts import KeptText
 from scrapy_simhash.policy import PASS, Action, outcome_of, stands_in
@@ -135,38 +134,18 @@ class Judging:
 
         :raises SimhashError: the index cannot be opened.
         """
-        settings, location = self._settings, self.location
-        crawl_start = starts.crawl_start(str(location))
-        options: dict[str, Any] = {
-            "max_distance": settings.max_distance,
-            "confirmation": settings.confirmation,
-            "expected_pages": settings("SIMHASH_EXPECTED_PAGES"),
-            "incremental": settings.policy.incremental,
-            "crawl_start": crawl_start,
-            "warn": self._warn_of_opening,
-        }
-        scheme, patience_s = self._detector.scheme, None
-        if isinstance(location, RedisAddress):
-            patience_s = options["lease_s"] = settings("SIMHASH_REDIS_LEASE_S")
-            options["crawl"] = settings("SIMHASH_REDIS_CRAWL")
-            index, self.location = open_in_redis(location, scheme, **options)
-        else:
-            # A resumed crawl must not delete the pages that it saw before the pause.
-            if settings("SIMHASH_RESET") and crawl_start is None and reset_index(location):
-                self.errors.warn(
-                    "simhash: SIMHASH_RESET deleted the index in %s; it is empty now", location
-                )
-            kind = settings("SIMHASH_INDEX")
-            index = open_in_directory(location, scheme, kind=kind, **options)
+
+        def warn(message: str, *arguments: object) -> None:
+            self.stats.count("index_does_not_fit")
+            self.errors.warn(message, *arguments)
+
+        settings, scheme = self._settings, self._detector.scheme
+        index, self.location = open_for_crawl(self.location, scheme, settings, starts, warn)
+        patience_s = None if settings.redis is None else settings("SIMHASH_REDIS_LEASE_S")
         self.calls = IndexCalls(index, self.errors, patience_s=patience_s)
-        starts.record(index)
         self._crawl = Crawl(index.crawl_start, int(time()))
         if self._keeps_texts:
             index.texts.max_bytes = settings("SIMHASH_KEEP_TEXT")
-
-    def _warn_of_opening(self, message: str, *arguments: object) -> None:
-        self.stats.count("index_does_not_fit")
-        self.errors.warn(message, *arguments)
 
     def end(self, *, finished: bool) -> None:
         """Write the crawl into the history of the index, count its size, and log the results of the

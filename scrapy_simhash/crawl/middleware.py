@@ -45,6 +45,8 @@ if TYPE_CHECKING:
     from scrapy_simhash.crawl.extension import SimhashExtension
     from scrapy_simhash.verdict import Verdict
 
+_MARKS = REFUSED_META_KEY, ASKED_AGAIN_META_KEY, CALLED_AFTER_ALL_META_KEY, OTHER_URL_META_KEY
+
 
 class _SpiderMiddleware(Component):
     """A spider middleware that filters the output of a page, and records how the output ends."""
@@ -151,8 +153,8 @@ class SimhashOutputMiddleware(_SpiderMiddleware):
             # If the index has the page already, an incremental crawl would drop it as unchanged.
             # This mark makes it reach the callback.
             # As a text, because queues outside of the process may take 64 bits only.
-            fingerprint = page.verdict and page.verdict.fingerprint
-            request.meta[REFUSED_META_KEY] = None if fingerprint is None else str(fingerprint)
+            observation = page.observation
+            request.meta[REFUSED_META_KEY] = str(observation.fingerprint) if observation else ""
             return
         observation = page.observation
         if observation and page.outputs == 1 and has_other_query(response, request):
@@ -198,11 +200,7 @@ class SimhashSpiderMiddleware(_SpiderMiddleware):
         # The callback may copy the meta to other requests, so our marks are removed. Retries keep
         # them: without, a callback that gives up and yields an item would confirm a ban page.
         repeatable = repeated(request)
-        was_refused = REFUSED_META_KEY in request.meta
-        refused = request.meta.pop(REFUSED_META_KEY, None)
-        asked_again = request.meta.pop(ASKED_AGAIN_META_KEY, False)
-        waited_for = request.meta.pop(CALLED_AFTER_ALL_META_KEY, False)
-        request.meta.pop(OTHER_URL_META_KEY, None)
+        refused, asked_again, waited_for, _ = (request.meta.pop(mark, None) for mark in _MARKS)
         key = self._identity.key(request)
         by_engine = CARRIED_META_KEY not in request.meta and not is_retry(request)  # `engine.crawl`
         asked_again = (by_engine and self._asking_again.claims(request)) or asked_again
@@ -220,27 +218,27 @@ class SimhashSpiderMiddleware(_SpiderMiddleware):
         observation = None if verdict is None else verdict.observation
         is_retried = self._request_ended(request, observation)
         if verdict is None:
-            verdict_meta = {"kind": "skipped", "reason": page.skipped or "index_error"}
-            request.meta[VERDICT_META_KEY] = verdict_meta
+            reason = page.skipped or "index_error"
+            request.meta[VERDICT_META_KEY] = {"kind": "skipped", "reason": reason}
             return
         request.meta[VERDICT_META_KEY] = verdict.to_dict()
         if verdict.kind in (FLAG, "error-page"):
             response.flags.append(verdict.kind)
         original = verdict.representative or key
-        follows_chains = self._pages.policy.follow_chains
+        follows_chains = self._pages.policy.follows_chains
 
         def circumstances() -> Circumstances:
             leads_on = follows_chains and self._leads_on(verdict)
             return Circumstances(
                 method=request.method,
                 has_password=lambda: has_password(response),
-                asked_again=asked_again,
-                rescheduled=is_retried or was_refused,
+                asked_again=bool(asked_again),
+                rescheduled=is_retried or refused is not None,
                 request_has_changed=asked_with not in (b"", page.evidence.request)
                 or self._is_shared(verdict, repeatable),
                 arguments=tuple(chain.from_iterable(self._arguments.names(repeatable))),
                 depth_limited=self._depth_limited,
-                call_needed=waited_for or leads_on,
+                call_needed=bool(waited_for) or leads_on,
                 items_needed=follows_chains and self._following.leads_on_by_items(original),
                 has_foreign=self._foreign_values.has_foreign(original, request),
                 # With a depth, a spider has copied the meta of such a request.
@@ -261,12 +259,12 @@ class SimhashSpiderMiddleware(_SpiderMiddleware):
             page.title,
             page.text,
             kept_reason,
-            may_lead_on=waited_for or follows_chains,
+            may_lead_on=bool(waited_for) or follows_chains,
             may_follow=follows_chains
             and kept_reason in CALLED_FOR_ITEMS
             and self._following.is_barren(original),
         )
-        self._settlement.begin(response, state, None if refused is None else int(refused))
+        self._settlement.begin(response, state, int(refused) if refused else None)
         self._begin(state, response, request, by_engine=by_engine)
 
     def _begin(
@@ -364,7 +362,7 @@ class SimhashSpiderMiddleware(_SpiderMiddleware):
 
     def _takes_place(self, page: PageState) -> bool:
         """Return True for a copy whose callback runs for items that its original did not give."""
-        return page.called_for_items and self._pages.policy.follow_chains
+        return page.called_for_items and self._pages.policy.follows_chains
 
     def _rest(self, page: PageState | None) -> Iterable[Any]:
         if page is None:

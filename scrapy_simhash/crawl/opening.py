@@ -26,9 +26,10 @@ from scrapy_simhash.errors import (
     SchemeError,
     StorageError,
 )
-from scrapy_simhash.index import open_index
+from scrapy_simhash.index import open_index, reset_index
 from scrapy_simhash.index.manifest import Manifest
 from scrapy_simhash.index.offline import database_kind
+from scrapy_simhash.index.redis import RedisAddress
 from scrapy_simhash.index.setting_aside import bring_back, scheme_name, set_aside
 
 if TYPE_CHECKING:
@@ -37,8 +38,9 @@ if TYPE_CHECKING:
 
     from scrapy.settings import BaseSettings
 
+    from scrapy_simhash.crawl.settings import SimhashSettings
     from scrapy_simhash.index import Index
-    from scrapy_simhash.index.redis import RedisAddress
+    from scrapy_simhash.maintenance.sources import Location
     from scrapy_simhash.scheme import Scheme
 
     Warn: TypeAlias = Callable[..., None]
@@ -51,6 +53,39 @@ FILE_NAME = "simhash.json"  # in JOBDIR
 # A folder beside indexes. No spider has such a directory, because `.` in its name is replaced.
 SET_ASIDE = ".set-aside"
 _UNUSABLE = (IndexMismatch, IndexCorrupt)
+
+
+def open_for_crawl(
+    location: Location, scheme: Scheme, settings: SimhashSettings, starts: CrawlStarts, warn: Warn
+) -> tuple[Index, Location]:
+    """Open or create the index of a crawl at a location. Return it with its location, which is
+    another one for an index in Redis that does not fit.
+
+    :param warn: called with a message and its arguments if the index does not fit the settings.
+    :raises SimhashError: the index cannot be opened.
+    """
+    crawl_start = starts.crawl_start(str(location))
+    options: dict[str, Any] = {
+        "max_distance": settings.max_distance,
+        "confirmation": settings.confirmation,
+        "expected_pages": settings("SIMHASH_EXPECTED_PAGES"),
+        "incremental": settings.policy.incremental,
+        "crawl_start": crawl_start,
+        "warn": warn,
+    }
+    if isinstance(location, RedisAddress):
+        options["lease_s"] = settings("SIMHASH_REDIS_LEASE_S")
+        options["crawl"] = settings("SIMHASH_REDIS_CRAWL")
+        index, location = open_in_redis(location, scheme, **options)
+    else:
+        # A resumed crawl must not delete the pages that it saw before the pause.
+        if settings("SIMHASH_RESET") and crawl_start is None and reset_index(location):
+            logger.warning(
+                "simhash: SIMHASH_RESET deleted the index in %s; it is empty now", location
+            )
+        index = open_in_directory(location, scheme, kind=settings("SIMHASH_INDEX"), **options)
+    starts.record(index)
+    return index, location
 
 
 def open_in_directory(

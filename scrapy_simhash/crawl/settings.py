@@ -77,12 +77,9 @@ class SettingsReader:
 
     def policy(self) -> Policy:
         """Return the policy for pages."""
-        action = self("SIMHASH_ACTION")
         return Policy(
-            action=action,
-            follow=self("SIMHASH_FOLLOW", unset=action == "tag"),
-            follow_unchanged=self("SIMHASH_FOLLOW", unset=True),
-            follow_chains=self("SIMHASH_FOLLOW", unset=True),
+            action=self("SIMHASH_ACTION"),
+            follow=self("SIMHASH_FOLLOW"),
             incremental=self("SIMHASH_INCREMENTAL"),
         )
 

@@ -78,7 +78,6 @@ class PageState:
         and scripts, once an item was compared with them.
     :param kept_items: pass when the output has ended, if it is unknown what the representative
         gave, and they are several or, after a pause, the page leads on.
-    :param item_states: the items on their way to the pipeline, and the observed ones.
     :param gave_items: the pipelines kept an item of the page.
     :param withheld: number of items and requests that were dropped, although the callback gave
         them.
@@ -119,7 +118,6 @@ class PageState:
     markup: str = ""
     values: set[str] = field(default_factory=set)
     kept_items: list[Any] = field(default_factory=list)
-    item_states: set[ItemState] = field(default_factory=set)
     gave_items: bool = False
     withheld: int = 0
     awaited: Sequence[PageState] = ()
@@ -130,6 +128,11 @@ class PageState:
     def observation(self) -> Observation | None:
         """The pending or seen content of the page; None if there is nothing to settle."""
         return None if self.verdict is None else self.verdict.observation
+
+    @property
+    def original(self) -> str:
+        """The key of the page that this one is a copy of; its own key if it is none."""
+        return (self.verdict and self.verdict.representative) or self.key
 
     @property
     def dropped(self) -> bool:
@@ -270,7 +273,7 @@ class Settlement:
         verdict, observation = page.verdict, page.observation
         if verdict is not None and observation is not None:
             if page.action != PASS and observation.provisional:
-                page.awaited = self.at_work(verdict.representative or page.key)
+                page.awaited = self.at_work(page.original)
                 if page.dropped:  # `Judging` has settled it
                     page.verdict = replace(verdict, observation=None)
             if not page.dropped:
@@ -300,7 +303,7 @@ class Settlement:
 
     def item_yielded(self, page: PageState, item: Any) -> None:
         """Record an item that is on its way to the pipelines."""
-        self._follow_item(ItemState(item, page, page.items))
+        self._items.setdefault(id(item), []).append(ItemState(item, page, page.items))
         page.items += 1
         page.unsettled += 1
 
@@ -317,12 +320,7 @@ class Settlement:
     def item_observed(self, state: ItemState, observation: Observation) -> None:
         """Record the pending observation of an item."""
         state.observation = observation
-        self._follow_item(state)
-
-    def _follow_item(self, state: ItemState) -> None:
         self._items.setdefault(id(state.item), []).append(state)
-        if state.page is not None:
-            state.page.item_states.add(state)
 
     def item_settled(
         self, response: Response | None, item: Any, *, kept: bool, failed: bool
@@ -375,7 +373,8 @@ class Settlement:
         page.ended = True
         # No signal names these items: a later pipeline replaced them by other objects, or they are
         # the same object as another item. If anything failed, it may be one of them.
-        self._settle_items([*page.item_states], confirmed=not page.failed)
+        states = [one for one in chain(*self._items.values()) if one.page is page]
+        self._settle_items(states, confirmed=not page.failed)
         confirmed = page.handled and not page.failed and not (page.refused and not page.outputs)
         self._on_finished(page, confirmed)
         page.title = page.text = page.said = page.markup = ""  # others may keep the page
@@ -384,8 +383,6 @@ class Settlement:
     def _settle_items(self, states: Sequence[ItemState], *, confirmed: bool) -> None:
         for state in states:
             self._items[id(state.item)].remove(state)
-            if state.page is not None:
-                state.page.item_states.discard(state)
             if not self._items[id(state.item)]:
                 del self._items[id(state.item)]
             if state.observation is not None:
