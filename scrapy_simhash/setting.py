@@ -9,12 +9,14 @@ import json
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from scrapy_simhash.errors import SchemeError, SettingsError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
+
+_Value = TypeVar("_Value")
 
 
 @dataclass(frozen=True)
@@ -30,7 +32,7 @@ class Kind:
     parse: Callable[[Any], Any]
 
 
-def _checked(value: Any, is_allowed: object) -> Any:
+def checked(value: _Value, is_allowed: object) -> _Value:
     """Return a value. :raises ValueError: it is not allowed."""
     if not is_allowed:
         raise ValueError
@@ -42,7 +44,7 @@ def whole(low: int, high: int) -> Kind:
     return Kind(
         f"a whole number from {low} to {high}",
         # int() also accepts 1.5 and True.
-        lambda value: _checked(int(value), type(value) in (int, str) and low <= int(value) <= high),
+        lambda value: checked(int(value), type(value) in (int, str) and low <= int(value) <= high),
     )
 
 
@@ -50,7 +52,7 @@ def choice(*allowed: str) -> Kind:
     """Return the kind of some words."""
     return Kind(
         "one of " + ", ".join(map(repr, allowed)),
-        lambda value: _checked(value, isinstance(value, str) and value in allowed),
+        lambda value: checked(value, isinstance(value, str) and value in allowed),
     )
 
 
@@ -60,7 +62,7 @@ def mapping(*allowed: str) -> Kind:
     def parse(value: Any) -> Mapping[str, str]:
         fields = dict(json.loads(value) if isinstance(value, str) else value)
         are_names = all(isinstance(name, str) and name for name in fields.values())
-        return MappingProxyType(_checked(fields, are_names and set(allowed).issuperset(fields)))
+        return MappingProxyType(checked(fields, are_names and set(allowed).issuperset(fields)))
 
     words = ", ".join(allowed)
     return Kind(f"a dict from {words} to item fields; {{}} tags no items", parse)
@@ -94,13 +96,13 @@ def _parse_limit(value: Any) -> int:
 BOOLEAN = Kind("True or False", _parse_boolean)
 PATH = Kind(
     "a path",
-    lambda value: _checked(
+    lambda value: checked(
         str(value), isinstance(value, (str, Path)) and str(value) and "\0" not in str(value)
     ),
 )
 SHARE = Kind(
     "a number from 0 to 1",
-    lambda value: _checked(float(value), type(value) is not bool and 0 <= float(value) <= 1),
+    lambda value: checked(float(value), type(value) is not bool and 0 <= float(value) <= 1),
 )
 BYTES_LIMIT = Kind("True, False or a number of bytes, at least 1", _parse_limit)
 

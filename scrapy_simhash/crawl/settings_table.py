@@ -24,6 +24,7 @@ from scrapy_simhash.setting import (
     SHARE,
     Kind,
     Setting,
+    checked,
     choice,
     mapping,
     markdown,
@@ -42,10 +43,8 @@ VERDICT_FIELDS = (*TAGGED_FIELDS, "canonical")
 
 
 def _parse_names(value: Any) -> tuple[str, ...]:
-    names = value.split(",") if isinstance(value, str) else [*value]
-    if not all(isinstance(name, str) and name for name in names):
-        raise ValueError
-    return tuple(names)
+    names = tuple(value.split(",") if isinstance(value, str) else value)
+    return checked(names, all(isinstance(name, str) and name for name in names))
 
 
 def _parse_fields(value: Any) -> tuple[str, ...] | dict[str, float]:
@@ -83,12 +82,6 @@ def _parse_extractor(value: Any) -> str:
     return str(value)
 
 
-def _parse_text(value: Any) -> str:
-    if not isinstance(value, str) or not value:
-        raise ValueError
-    return value
-
-
 def _parse_file(value: Any) -> str:
     PATH.parse(PATH.parse(value) % {"name": "", "time": ""})
     return str(value)
@@ -100,16 +93,11 @@ def _parse_index(value: Any) -> str:
     return str(value)
 
 
-def _parse_index_name(value: Any) -> str:
-    name = value % {"spider": ""}
-    if not value or "{" in name or "}" in name:
-        raise ValueError
-    return str(value)
-
-
 _SELECTORS = "a list of CSS selectors and XPaths (with -s, as JSON)"
 SELECTORS = Kind(_SELECTORS, _selectors(compiled_selector))
-TEXT = Kind("a name that is not empty", _parse_text)
+TEXT = Kind(
+    "a name that is not empty", lambda value: checked(value, isinstance(value, str) and value)
+)
 
 FRONT = (  # those that most users need
     Setting(
@@ -323,7 +311,8 @@ ADVANCED = (
     Setting(
         "SIMHASH_REDIS_KEY",
         Kind(
-            "a name without braces; %(spider)s stands for the name of the spider", _parse_index_name
+            "a name without braces; %(spider)s stands for the name of the spider",
+            lambda value: checked(value, value and not {*"{}"} & {*(value % {"spider": ""})}),
         ),
         "Name of the index. All of its keys on the server begin with it. `%(spider)s` is "
         "replaced by the name of the spider, or by `shared` with `SIMHASH_SHARED`. The name "
