@@ -5,6 +5,7 @@ A field inside another one has both names, with a dot: ``content.rendered``.
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -24,6 +25,8 @@ TEXT_FIELDS = (
 HTML_FIELDS = ("html", "raw_html", "page_html", "body_html", "content_html")
 # Usual names of the text in an object, such as {"content": {"rendered": "…"}}.
 INNER_FIELDS = ("rendered", "value", "text", "html", "raw")
+# So has one in several languages: {"title": {"en-US": "…"}}.
+_LANGUAGE = re.compile(r"(?!id\Z)[a-z]{2}(?:[-_][a-z]{2,4})?")
 # Objects with facts about a record, such as its name.
 _ABOUT_FIELDS = ("meta", "metadata")
 _MAX_DEPTH = 3
@@ -129,7 +132,8 @@ def _named(usual: str, names: Iterable[str], inside: Sequence[str] = ()) -> str 
     depths = {}
     for name in names:
         parts = name.lower().split(".")
-        if len(parts) > 1 and parts[-1] in INNER_FIELDS and parts[-2] == usual:
+        is_inner = parts[-1] in INNER_FIELDS or _LANGUAGE.fullmatch(parts[-1])
+        if len(parts) > 1 and is_inner and parts[-2] == usual:
             parts.pop()
         if parts[-1] == usual and (len(parts) == 1 or not inside or parts[-2] in inside):
             depths[name] = len(parts)

@@ -256,6 +256,8 @@ def test_fields_in_objects(tmp_path, name, fields):
         ({"sku": "7", "html": True}, {"sku": "9", "html": True}),
         ({"title": "Oar 7", "page": True}, {"title": "Oar 9", "page": True}),
         ({"title": "Oar 7", "inside": True}, {"title": "Oar 9", "inside": True}),
+        ({"title": {"id": 1, "de": "Boot"}}, {"title": {"id": 1, "de": "Kahn"}}),
+        ({"title": {"en-US": "Oar 7"}}, {"title": {"en-US": "Oar 9"}}),
     ],
 )
 def test_names_beside_a_text_tell_records_apart(tmp_path, one, other):
