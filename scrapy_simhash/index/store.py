@@ -102,6 +102,8 @@ class Store(Rows):
             if ordinals is None:
                 marks = None if mark is None else [mark]
                 [ordinals] = self._tables.near([query[:2]], max_distance, marks)
+            if not ordinals:
+                return []
             stored, pending, has_gone = list[Found](), list[Found](), False
             for ordinal, entry in zip(ordinals, self._stored(ordinals), strict=True):
                 pages = self._pending.of(ordinal)
@@ -299,6 +301,8 @@ class Store(Rows):
 
     def _stored(self, ordinals: Sequence[int]) -> list[Entry | None]:
         """Return the stored entries with these ordinals; None for each that has none."""
+        if not ordinals:
+            return []
         rows = [records.entry_row_key(ordinal) for ordinal in ordinals]
         return [
             None if value is None else self._decoded(row, value, self._entry)

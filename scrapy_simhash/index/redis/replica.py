@@ -51,9 +51,21 @@ class Replica:
         """
         if start != self.end.rows:
             self._clear()
-        if rows:
-            self._append(rows)
-            self.end = End(start + len(rows), rows[-1])
+        if not rows:
+            return
+        size, width = self._layout.journal_row_bytes, self._layout.width_bytes
+        if any(len(row) != size for row in rows):
+            raise corrupt(self._location, "its journal has a damaged row", REDIS_REMEDY)
+        table = np.frombuffer(b"".join(rows), np.uint8).reshape(-1, size)
+        digests = table[:, :DIGEST_BYTES].copy()
+        self._digests += digests.tobytes()
+        marks = table[:, MARK_AT:FINGERPRINT_AT].copy().view("<u8").ravel()
+        padded = np.zeros((len(rows), 8 * self._words), np.uint8)
+        padded[:, :width] = table[:, FINGERPRINT_AT : FINGERPRINT_AT + width][:, ::-1]
+        # The server finds the entries of keys. These hashes only spread rows in the table of keys.
+        hashes = digests.view(np.uint64).ravel() >> np.uint64(32)
+        self._tables.extend(start, padded.view("<u8"), hashes, marks)
+        self.end = End(start + len(rows), rows[-1])
 
     def near(
         self,
@@ -93,17 +105,3 @@ class Replica:
         self.end = End(0, b"")
         self._digests = bytearray()
         self._tables = Tables(self._layout.plan)
-
-    def _append(self, rows: Sequence[bytes]) -> None:
-        size, width = self._layout.journal_row_bytes, self._layout.width_bytes
-        if any(len(row) != size for row in rows):
-            raise corrupt(self._location, "its journal has a damaged row", REDIS_REMEDY)
-        table = np.frombuffer(b"".join(rows), np.uint8).reshape(-1, size)
-        digests = table[:, :DIGEST_BYTES].copy()
-        self._digests += digests.tobytes()
-        marks = table[:, MARK_AT:FINGERPRINT_AT].copy().view("<u8").ravel()
-        padded = np.zeros((len(rows), 8 * self._words), np.uint8)
-        padded[:, :width] = table[:, FINGERPRINT_AT : FINGERPRINT_AT + width][:, ::-1]
-        # The server finds the entries of keys. These hashes only spread rows in the table of keys.
-        hashes = digests.view(np.uint64).ravel() >> np.uint64(32)
-        self._tables.extend(self.end.rows, padded.view("<u8"), hashes, marks)
