@@ -31,7 +31,8 @@ from hypothesis.stateful import (
 )
 
 from scrapy_simhash.index import TablePlan
-from scrapy_simhash.index.tables import FOLDER, STATE
+from scrapy_simhash.index.tables import FOLDER
+from scrapy_simhash.index.tables.format import STATE
 
 from .backends import (
     INSTALLED_KINDS,

@@ -15,7 +15,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, rule, run_stat
 
 from scrapy_simhash.fingerprint import hamming_distance
 from scrapy_simhash.index import TablePlan
-from scrapy_simhash.index.tables import COLUMNS, STATE, delete_tables
+from scrapy_simhash.index.tables.format import COLUMNS, STATE, delete_tables
 from scrapy_simhash.index.tables.tables import Tables
 
 from .backends import small_tables

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import json
 import os
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -18,7 +19,6 @@ import numpy as np
 from xxhash import xxh3_64, xxh3_64_hexdigest
 
 from scrapy_simhash.documents.files import replaced, sync_file
-from scrapy_simhash.index.tables import COLUMNS, STATE, delete_tables, is_run
 from scrapy_simhash.index.tables.rows import Columns
 from scrapy_simhash.index.tables.runs import Run
 
@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 
     Words = NDArray[np.uint64] | NDArray[np.uint32]
 
+STATE = "state.json"
+COLUMNS = ("fingerprints", "ids", "marks")
 # A file is synced whenever this many bytes are unsynced, so that no page waits long at its end.
 _MAX_UNSYNCED_BYTES = 32 << 20
 
@@ -75,7 +77,9 @@ def read(folder: Path | None, made_for: str, words: int, max_rows: int) -> Store
         unfit = f"a file is missing or damaged: {error}"
     else:
         for path in folder.iterdir():
-            if path.name.startswith(".simhash-") or (is_run(path) and path.name not in stored.runs):
+            if path.name.startswith(".simhash-") or (
+                _is_run(path) and path.name not in stored.runs
+            ):
                 path.unlink()
         return stored
     delete_tables(folder)
@@ -190,3 +194,17 @@ def _mapped(path: Path, dtype: str, shape: tuple[int, ...]) -> NDArray[Any]:
     :raises ValueError: the file is too short.
     """
     return np.asarray(np.memmap(path, dtype, "r", shape=shape))
+
+
+def _is_run(path: Path) -> bool:
+    """Return True if a file is a run by its name."""
+    return path.suffix == ".run" and path.stem.isdecimal()
+
+
+def delete_tables(folder: Path) -> None:
+    """Delete the files of tables, and the folder if it has no others. :raises OSError: it fails."""
+    for path in folder.iterdir() if folder.is_dir() else ():
+        if _is_run(path) or path.name in (*COLUMNS, STATE) or path.name.startswith(".simhash-"):
+            path.unlink()
+    with suppress(OSError):  # missing, or it holds other files
+        folder.rmdir()
