@@ -81,6 +81,7 @@ def test_a_record_that_takes_its_worker_with_it(tmp_path, word, reason, timeout_
     assert summary.skipped == {reason: 2}
     verdicts = read_lines(tmp_path / "verdicts")
     assert [at for at, v in enumerate(verdicts) if v["kind"] == "skipped"] == [20, 41]
+    assert [verdict["key"] for verdict in verdicts] == [value["url"] for value in values]
     # They are kept, because they could not be judged.
     kept = [line["url"] for line in read_lines(tmp_path / "out")]
     assert {values[20]["url"], values[41]["url"]} <= set(kept)

@@ -91,7 +91,8 @@ def _expressions(step: Step) -> tuple[str, str, str]:
         case ("drop", _, *_):
             found = "", rf"&(?:{_any_of(step[1:])})=[^&]*", ""
         case ("value", _, *_):
-            found = rf"&(?:{_any_of(step[1:])})=", r"[^&]+", ""
+            # A parameter may be repeated: `\1` is its name.
+            found = rf"&(?:{_any_of(step[1:])})=", r"(?=[^&]|\1)[^&]*(?:\1[^&]*)*", ""
         case ("default", _, _, *more) if len(more) % 2 == 0:
             pairs = [f"{name}={value}" for name, value in zip(step[1::2], step[2::2], strict=True)]
             found = "", rf"&(?:{_any_of(pairs)})(?=&|\Z)", ""

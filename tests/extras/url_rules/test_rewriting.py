@@ -60,6 +60,8 @@ def test_other_urls_have_no_plain_form(url):
     [
         ("/t?id=1&sid=a", "/t?id=1&sid=b", "without sid"),
         ("/t?id=1&sid=a", "/t?id=1&sid=b", "without the value of sid"),
+        ("/t?id=1&sid=a&sid=b", "/t?id=1&sid=c", "without the value of sid"),
+        ("/t?id=1&sid=&sid=b&z=1", "/t?id=1&sid=&z=1", "without the value of sid"),
         ("/t?utm_source=a&utm_medium=b", "/t", "without utm_medium, utm_source"),
         ("/t;jsessionid=1?id=1", "/t?id=1", "without ;jsessionid"),
         ("/a/print/b", "/a/b", "without /print/ in the path"),
