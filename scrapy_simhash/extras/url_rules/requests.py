@@ -82,7 +82,6 @@ class RequestRules:
         self._stored: dict[str, bytes] = {}
         # Key of a page that is not done yet → URLs of its copies that are done.
         self._copies: LocalCache[str, list[str]] = LocalCache(_WAITING_COPIES)
-        self._done: LocalCache[str, None] = LocalCache(_WAITING_COPIES)
         # Recent requests, by the forms of the URLs, and by the parameter values that they test
         # (`Equal.untested`).
         self._under_way: LocalCache[Hashable, None] = LocalCache(_MAX_UNDER_WAY)
@@ -92,10 +91,10 @@ class RequestRules:
         self._trapped: LocalCache[str, None] = LocalCache(_REMEMBERED_URLS)
         # URL of a request → length of the chain of barren pages that led to it.
         self._chains: LocalCache[str, int] = LocalCache(_REMEMBERED_URLS)
-        # A canonical page, or a copy of a page without items, may replace its representative in
-        # the index, so that one content has several representatives. Key of such a page → key of
-        # the first of them.
-        self._first_representatives: LocalCache[str, str] = LocalCache(_REMEMBERED_URLS)
+        # Key of a page that is done → what identifies its content: the key of its representative. A
+        # canonical page, or a copy of a page without items, may replace its representative in the
+        # index, so that one content has several representatives: the first of them counts.
+        self._contents: LocalCache[str, str] = LocalCache(_REMEMBERED_URLS)
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
@@ -213,14 +212,13 @@ class RequestRules:
             self._request_after_all()
         original = verdict.representative
         awaited = original or verdict.key
-        if observation is None and awaited not in self._done:
+        if observation is None and awaited not in self._contents:
             # A copy of a page that is not done, and may fail: learn when that page is done.
             self._copies[awaited] = [*self._copies.get(awaited, ()), request.url]
             return
-        content = self._first_representatives.get(awaited) or awaited
-        if verdict.canonical == "page" or page.reason is not None:
-            self._first_representatives[verdict.key] = content
-        self._done[verdict.key] = None
+        is_changed = verdict.kind == "changed"
+        content = awaited if is_changed else self._contents.get(awaited, awaited)
+        self._contents[verdict.key] = content
         self._learn(request.url, content, original)
         for url in self._copies.pop(verdict.key, ()):
             self._learn(url, content, verdict.key)
