@@ -62,8 +62,7 @@ def duplicates(
     folder = WorkFolder(work)
     fields = with_names(options.fields, df.columns)
     simhash = fingerprinted(content_of(df, fields), fields, options).alias("simhash")
-    placed, _ = folder.write(in_order(df.select(*columns, simhash), columns, folder))
-    placed = _with_keys(placed)
+    placed = _with_keys(folder.write(in_order(df.select(*columns, simhash), columns, folder)))
     records = placed.where("simhash.fingerprint is not null").select(
         "position",
         *(F.col(f"simhash.{part}") for part in ("fingerprint", "certainty", "evidence")),

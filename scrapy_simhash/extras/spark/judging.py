@@ -19,7 +19,7 @@ from itertools import count
 from typing import TYPE_CHECKING, Any
 
 import pandas as pd
-from pyspark.sql import DataFrame, Observation, Window
+from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F  # noqa: N812 - its usual name
 
 from scrapy_simhash.errors import SimhashError
@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     import numpy as np
-    from pyspark.sql import Column
 
     from scrapy_simhash.confirmation import Confirmation
     from scrapy_simhash.evidence import Evidence
@@ -51,18 +50,11 @@ class WorkFolder:
     url: str
     _numbers: Iterator[int] = field(default_factory=count)
 
-    def write(self, frame: DataFrame, *aggregates: Column) -> tuple[DataFrame, dict[str, Any]]:
-        """Write a frame. Return (a frame that reads the written files, aggregates by name).
-
-        :param aggregates: columns to compute while writing, such as a count.
-        """
-        observation = Observation()
-        if aggregates:
-            frame = frame.observe(observation, *aggregates)
+    def write(self, frame: DataFrame) -> DataFrame:
+        """Write a frame. Return a frame that reads the written files."""
         path = f"{self.url}/{next(self._numbers):04}"
         frame.write.parquet(path)
-        read = frame.sparkSession.read.schema(frame.schema).parquet(path)
-        return read, observation.get if aggregates else {}
+        return frame.sparkSession.read.schema(frame.schema).parquet(path)
 
 
 def in_order(frame: DataFrame, order: Sequence[str], work: WorkFolder) -> DataFrame:
@@ -71,9 +63,9 @@ def in_order(frame: DataFrame, order: Sequence[str], work: WorkFolder) -> DataFr
     :param order: columns that sort the rows. No two rows are equal in all of them.
     """
     # Sorting takes a sample first, so a frame that is not written would be computed twice.
-    frame, _ = work.write(frame)
+    frame = work.write(frame)
     placed = frame.orderBy(*order).withColumn("_row_id", F.monotonically_increasing_id())
-    placed, _ = work.write(placed)
+    placed = work.write(placed)
     # The lowest 33 bits are the number of the row in a partition, the others that of the partition.
     partition = F.shiftright("_row_id", 33)
     counts = placed.groupBy(partition.alias("_partition")).agg(F.count("*").alias("_rows"))
@@ -153,7 +145,7 @@ class Judging:
         def search_shard(frame: pd.DataFrame) -> pd.DataFrame:
             return pd.DataFrame(search.search(_columns(frame), max_candidates))
 
-        pairs, _ = self.work.write(
+        pairs = self.work.write(
             shards.groupBy("shard").applyInPandas(search_shard, FOUND_SCHEMA).distinct()
         )
         incomplete = pairs.where(F.col("other") == MORE).select("record")
@@ -162,7 +154,7 @@ class Judging:
                 F.col("position").alias(side), F.col("evidence").alias(f"{prefix}_evidence")
             )
             pairs = pairs.join(evidence, side)
-        links, _ = self.work.write(
+        links = self.work.write(
             pairs.mapInPandas(
                 partial(_confirmed, self.confirmation, search.max_distance), _LINK_SCHEMA
             )
@@ -193,13 +185,12 @@ class Judging:
                 .when(F.col("waits") | F.col("incomplete"), "open")
                 .otherwise("kept")
             )
-            state, aggregates = self.work.write(
+            state = self.work.write(
                 state.join(votes, "record", "left")
                 .join(incomplete, "record", "left")
-                .select("record", status.alias("status")),
-                F.sum((F.col("status") == "open").cast("long")).alias("open"),
+                .select("record", status.alias("status"))
             )
-            open_count = aggregates["open"] or 0
+            open_count = state.where("status = 'open'").count()
             if open_count in (0, open_before):
                 return state, open_count
             open_before = open_count
