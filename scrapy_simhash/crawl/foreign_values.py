@@ -14,9 +14,9 @@ Names of files and numbers in URLs count as foreign words: pages with one text, 
 may differ in nothing but their picture or document. Of other numbers, those count that are a whole
 text or floats, such as prices, but no others, because they may be counts, sizes or times.
 
-A page may also be a list with one entry, or one of a template without names. So if the texts
-of an item are on its page, but no word of them in its title or headings, the callbacks of copies
-run, too, and items pass that have words in short texts which the items of the page lack.
+A list may have one entry only, and pages of a template may have no names. So if the texts of an
+item are on its page, but no word of them in its title or headings, the callback counts as one that
+gives lists.
 
 If the first items of a callback have no foreign words, or those of three copies have the same, the
 callback is trusted: its items come from the texts of its pages. Once an item had some, no page of
@@ -43,7 +43,7 @@ from scrapy_simhash.crawl.arguments import texts_in
 from scrapy_simhash.extraction.targets import pieces_of
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from scrapy import Request
     from scrapy.http import Response
@@ -134,11 +134,10 @@ class ForeignValues:
         self._resumed = resumed
         self._passes_unknown = resumed or not incremental
         self._given: LocalCache[str, Given] = LocalCache(_REMEMBERED_PAGES)
-        # Callbacks that gave several items of a page.
+        # Callbacks that gave several items of a page, or one that does not name its page.
         self._lists: set[str] = set()
-        # Callbacks that gave an item with foreign words, or one that does not name its page.
+        # Callbacks that gave an item with foreign words.
         self._suspected: set[str] = set()
-        self._unnamed: set[str] = set()
         # Callback → its points.
         self._points: Counter[str] = Counter()
 
@@ -153,9 +152,8 @@ class ForeignValues:
         if page.items_looked_at <= _MAX_ITEMS and self._points[callback] < _TRUSTED:
             if callback not in self._suspected and self._foreign(page, response, item):
                 self._suspected.add(callback)
-            if callback not in self._suspected and _is_unnamed(page, response, item):
-                self._suspected.add(callback)
-                self._unnamed.add(callback)
+            if callback not in self._lists and _is_unnamed(page, response, item):
+                self._lists.add(callback)
             page.has_foreign = callback in self._suspected
             self._points[callback] += not page.has_foreign
         if page.items_looked_at <= _MAX_ITEMS:
@@ -196,7 +194,7 @@ class ForeignValues:
             new = set[int]()
             if self._passes_unknown or not is_unknown:
                 new |= self._foreign(page, response, item)
-            if (leads_on or callback in self._unnamed) and not is_unknown:
+            if leads_on and not is_unknown:
                 new |= _said(page, item)
             differs = bool(new) and not any(new.issubset(one) for one in known.items)
             if differs or page.items_looked_at == 1:
@@ -243,7 +241,7 @@ class ForeignValues:
             words = _words(text)
             if any(_is_foreign(word, page.said) and _is_foreign(word, shown) for word in words):
                 found.add(hash(words))
-        return found.union(map(hash, filter(lambda text: _is_marked(text, page), _short(item))))
+        return found.union(one for text, one in _short(item) if _is_marked(text, page))
 
 
 def _entry(page: PageState, response: Response, item: Any) -> Sequence[int]:
@@ -279,15 +277,17 @@ def _read(item: Any, *, all_numbers: bool = False) -> list[str]:
         return []
 
 
-def _short(item: Any) -> list[str]:
+def _short(item: Any) -> Iterator[tuple[str, int]]:
+    """Yield the shorter texts of an item with their hashes. A number counts for its place only."""
     texts = (text for text in _read(item, all_numbers=True) if len(text) <= _MAX_CHARACTERS)
-    return [*islice(texts, _MAX_VALUES)]
+    for place, text in enumerate(islice(texts, _MAX_VALUES)):
+        yield text, hash(text if any(map(str.isalpha, text)) else (place, text))
 
 
 def _texts(page: PageState, item: Any) -> set[int]:
     """Return hashes of all that an item says, by words and by texts."""
     words = filter(None, map(_words, islice(_read(item), _MAX_VALUES)))
-    return {*map(hash, words), *map(hash, _short(item)), *_said(page, item)}
+    return {*map(hash, words), *(one for _, one in _short(item)), *_said(page, item)}
 
 
 def _said(page: PageState, item: Any) -> set[int]:

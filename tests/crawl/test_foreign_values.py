@@ -147,8 +147,14 @@ def test_items_without_a_word_of_the_name_of_their_page_are_compared(crawl):
     page, response = crawl.page()
     crawl.values.gave(page, response, {"hit": "Write the first one", "url": "/no/reviews"})
     assert crawl.values.has_foreign(page.key, page.request)
-    assert crawl.differs(page.key, {"hit": "write 1250 words"})
-    assert not crawl.differs(page.key, {"hit": "WRITE the first one", "row": "17"})
+    assert not crawl.differs(page.key, {"hit": "Write the first one", "url": "/other"})
+    assert crawl.differs(page.key, {"hit": "Write the first one", "row": "17"})
+
+
+def test_equal_numbers_in_other_fields_are_others(crawl):
+    original = crawl.gave({"stock": 31, "row": 12})
+    assert not crawl.differs(original, {"stock": 31, "row": 12})
+    assert crawl.differs(original, {"stock": 12, "row": 12})
 
 
 def test_values_that_earlier_copies_had_one_by_one_are_others_together(crawl):
