@@ -9,8 +9,9 @@ from __future__ import annotations
 import asyncio
 import secrets
 from collections import Counter
+from contextlib import ExitStack
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import xxhash
 from scrapy.http import TextResponse
@@ -110,8 +111,7 @@ class Fingerprinter:
         self._seed = secrets.randbits(64)
         self._slow_hosts = SlowHosts()
         self.pool: PageWorkers | None = None
-        self._intervals: Any = None
-        self._loop: asyncio.AbstractEventLoop | None = None
+        self._detach = ExitStack()
 
     def start(self) -> None:
         """Start the workers, if there are any, without waiting until they are ready."""
@@ -126,11 +126,13 @@ class Fingerprinter:
         """Let the event loop, which must run, read what the workers answer."""
         if self.pool is None:
             return
-        self._intervals = create_looping_call(self.pool.step)
+        steps, interval_s = create_looping_call(self.pool.step), _POLLING_INTERVAL_S
         if is_asyncio_available():
-            self._loop = asyncio.get_running_loop()
-            self._loop.add_reader(self.pool.fileno(), self.pool.step)
-        self._intervals.start(STEP_INTERVAL_S if self._loop else _POLLING_INTERVAL_S, now=False)
+            loop, interval_s = asyncio.get_running_loop(), STEP_INTERVAL_S
+            loop.add_reader(self.pool.fileno(), self.pool.step)
+            self._detach.callback(loop.remove_reader, self.pool.fileno())
+        steps.start(interval_s, now=False)
+        self._detach.callback(lambda: steps.running and steps.stop())
 
     async def fingerprint(self, response: TextResponse) -> tuple[PageFingerprint, bool]:
         """Return the fingerprint of a page, and True if it was cached.
@@ -193,14 +195,9 @@ class Fingerprinter:
 
     def close(self) -> None:
         """Kill the workers. Jobs that are not done raise WorkerError."""
-        if self.pool is None:
-            return
-        if self._intervals is not None and self._intervals.running:
-            self._intervals.stop()
-        if self._loop is not None:
-            self._loop.remove_reader(self.pool.fileno())
-            self._loop = None
-        self.pool.close()
+        self._detach.close()
+        if self.pool is not None:
+            self.pool.close()
 
     def _fingerprint(self, response: TextResponse) -> PageFingerprint:
         try:

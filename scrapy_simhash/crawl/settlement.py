@@ -68,7 +68,6 @@ class PageState:
     :param unsettled: number of items that are still in the pipelines.
     :param ended: no more output comes.
     :param failed: the callback, a middleware or a pipeline failed, or the content was refused.
-    :param refused: the spider has refused such content.
     :param asked_again: the spider has asked for this page again.
     :param items_lead_on: a pipeline or a handler of a signal turned an item into a request.
     :param items_looked_at: number of items that were looked at for foreign words, `has_foreign` if
@@ -108,7 +107,6 @@ class PageState:
     unsettled: int = 0
     ended: bool = False
     failed: bool = False
-    refused: bool = False
     asked_again: bool = False
     items_lead_on: bool = False
     items_looked_at: int = 0
@@ -276,10 +274,9 @@ class Settlement:
                 page.awaited = self.at_work(page.original)
                 if page.dropped:  # `Judging` has settled it
                     page.verdict = replace(verdict, observation=None)
-            if not page.dropped:
-                k, fingerprint = self._rules.max_distance, observation.fingerprint
-                page.failed = refused is not None and hamming_distance(fingerprint, refused) <= k
-                page.refused = self._contents.is_refused(observation)
+            if not page.dropped and refused is not None:
+                k = self._rules.max_distance
+                page.failed = hamming_distance(observation.fingerprint, refused) <= k
         return page
 
     def downloaded(self, key: str, page: Text | None) -> None:
@@ -345,7 +342,7 @@ class Settlement:
 
     def refuse(self, page: PageState) -> None:
         """Record that the spider asks for a page again."""
-        page.failed = page.asked_again = page.refused = True
+        page.failed = page.asked_again = True
         if page.observation is not None:
             self._contents.refuse(page.observation)
 
@@ -375,7 +372,9 @@ class Settlement:
         # the same object as another item. If anything failed, it may be one of them.
         states = [one for one in chain(*self._items.values()) if one.page is page]
         self._settle_items(states, confirmed=not page.failed)
-        confirmed = page.handled and not page.failed and not (page.refused and not page.outputs)
+        confirmed = page.handled and not page.failed
+        if confirmed and not page.outputs and not page.dropped:
+            confirmed = not self._contents.is_refused(page.observation)
         self._on_finished(page, confirmed)
         page.title = page.text = page.said = page.markup = ""  # others may keep the page
         page.values = set()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections import Counter
+from collections import Counter, defaultdict
 from typing import TYPE_CHECKING
 
 from scrapy_simhash.documents.masking import loggable
@@ -41,7 +41,7 @@ class CrawlStats:
         """Representative → number of the near-duplicates that had no reason to pass."""
         self.skipped = 0
         """Number of pages or items without a result."""
-        self._rests_ms: dict[str, float] = {}
+        self._times_ms: defaultdict[str, float] = defaultdict(float)
 
     def count(self, name: str, by: int = 1) -> None:
         """Add to ``<prefix>/<name>``."""
@@ -140,11 +140,8 @@ class CrawlStats:
         return "; ".join(parts)
 
     def _add_ms(self, step: str, milliseconds: float) -> None:
-        # Stats are whole numbers, but a step takes less than a millisecond.
-        milliseconds += self._rests_ms.get(step, 0.0)
-        if milliseconds >= 1 or step not in self._rests_ms:
-            self.count(f"time/{step}_ms", int(milliseconds))
-        self._rests_ms[step] = milliseconds % 1
+        self._times_ms[step] += milliseconds
+        self._collector.set_value(f"{self._prefix}/time/{step}_ms", int(self._times_ms[step]))
 
 
 class ErrorLog:

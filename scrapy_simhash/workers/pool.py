@@ -22,6 +22,7 @@ from concurrent.futures import Future
 from dataclasses import dataclass
 from io import BytesIO
 from selectors import EVENT_READ, EVENT_WRITE, DefaultSelector
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from scrapy_simhash.errors import WorkerError
@@ -127,7 +128,7 @@ class WorkerProcess(Generic[Content, Result]):
         self.is_ready = False
         self.jobs: deque[Job[Content, Result]] = deque()
         """The jobs without an answer. The worker works on the first one."""
-        self.unsent = memoryview(b"")
+        self.unsent: deque[memoryview] = deque()
         """What the socket has not taken yet: `flush` when it can be written to."""
         self._work = work
         self._since_s = now_s  # when it was started, or began to work on its first job
@@ -187,11 +188,14 @@ class WorkerProcess(Generic[Content, Result]):
         """Send as much as the socket takes."""
         try:
             while self.unsent:
-                self.unsent = self.unsent[self._socket.send(self.unsent) :]
+                sent = self._socket.send(self.unsent[0])
+                self.unsent[0] = self.unsent[0][sent:]
+                if not self.unsent[0]:
+                    self.unsent.popleft()
         except BlockingIOError:
             pass
         except OSError:  # the worker has died: `receive` gives its last answers, and raises
-            self.unsent = memoryview(b"")
+            self.unsent.clear()
 
     def receive(self) -> list[bytes]:
         """Return the answers that have arrived whole.
@@ -225,8 +229,12 @@ class WorkerProcess(Generic[Content, Result]):
         self.process.wait()
 
     def _send(self, value: object) -> None:
-        message = pickle.dumps(value, pickle.HIGHEST_PROTOCOL)
-        self.unsent = memoryview(b"".join((self.unsent, LENGTH.pack(len(message)), message)))
+        # In parts, the body of a large page is not copied.
+        parts: list[bytes] = []
+        file: Any = SimpleNamespace(write=parts.append)
+        pickle.Pickler(file, pickle.HIGHEST_PROTOCOL).dump(value)
+        length = LENGTH.pack(sum(map(len, parts)))
+        self.unsent += map(memoryview, [length + parts[0], *parts[1:]])
         self.flush()
 
 
