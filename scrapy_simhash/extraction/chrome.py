@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 from itertools import chain, islice, pairwise
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from scrapy_simhash.extraction.asides import asides
@@ -17,7 +17,7 @@ from scrapy_simhash.extraction.consent import consent_banners
 from scrapy_simhash.extraction.elements import names_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Container, Iterator
+    from collections.abc import Callable, Collection, Container, Iterator
 
     from lxml.html import HtmlElement
 
@@ -48,6 +48,8 @@ _CONTENT_TAGS = ("p", "h1", "h2", "h3", "table", "article")
 _MAX_LINKS_OF_FORM = 5
 _MAX_LINK_CHARACTERS = 2083  # longer ones are data, or traps, which a cache would keep
 _MIN_LINKS_OF_LIST = 12
+# What is above each of further elements takes time on deeply nested pages.
+_MAX_RENAMED = 3000
 # Tags that no page has.
 ASIDE, OUTER, FORM_LINK = "set-aside", "outer-block", "form-link"
 _LEFT_OUT = frozenset(("aside", "dialog", "footer", "nav", "script", ASIDE))
@@ -105,8 +107,9 @@ def rename_by_attributes(elements: Elements) -> list[tuple[HtmlElement, str]]:
     _rename_by_tag(elements, rename)
     for element in _lists_beside_heading(elements, besides):
         rename(element, ASIDE)
-    left_out = inside(lambda element: element.tag in _LEFT_OUT)
-    headings = [h1 for h1 in elements.tagged("h1") if h1.tag == "h1" and not left_out(h1)]
+    headings = [
+        h1 for h1 in elements.tagged("h1") if h1.tag == "h1" and not _is_inside(h1, _LEFT_OUT)
+    ]
     if headings:
         around_all = set(headings[-1].iterancestors())
         for element in headings[0].iterancestors(*_OUTER_TAGS):
@@ -122,7 +125,6 @@ def _lists_beside_heading(
     links. They may be all that the page has.
     """
     around_headings: set[HtmlElement | None] = set()
-    in_main = inside(lambda element: element.tag == "main")
     for element in elements.root.iter("h1", "nav", "aside"):
         above = element.getparent()
         if element.tag == "h1":
@@ -131,23 +133,21 @@ def _lists_beside_heading(
             is_beside = above in around_headings and above.tag != "body"
             links = sum(1 for _ in islice(element.iter("a"), _MIN_LINKS_OF_LIST))
             is_list = links == _MIN_LINKS_OF_LIST and next(element.iter("h1"), None) is None
-            if is_list and (is_beside or in_main(above)):
+            if is_list and (is_beside or _is_inside(element, ("main",))):
                 yield element
 
 
 def _rename_by_tag(elements: Elements, rename: Callable[[HtmlElement, str], None]) -> None:
     """Rename logos, the page's own header, and forms without content."""
-    named_as_logo = inside(_is_named_as_logo)
-    in_section = inside(lambda element: element.tag in _SECTION_TAGS)
     new_tags: dict[str, Callable[[HtmlElement], str]] = {
-        "h1": lambda h1: "h2" if named_as_logo(h1) or _is_link_home(h1) else "h1",
+        "h1": lambda h1: "h2" if _is_link_home(h1) or _is_named_so(h1, _LOGO) else "h1",
         # An article may have its own header.
-        "header": lambda header: "header" if in_section(header) else "nav",
+        "header": lambda header: "header" if _is_inside(header, _SECTION_TAGS) else "nav",
         "form": lambda form: "form" if _holds_content(form) else _tag_of_control(form),
         "table": lambda table: "nav" if _is_calendar(table) else "table",
     }
     for tag, new_tag in new_tags.items():
-        for element in elements.tagged(tag):
+        for element in elements.tagged(tag)[:_MAX_RENAMED]:
             if element.tag == tag and (new := new_tag(element)) != tag:
                 rename(element, new)
 
@@ -203,38 +203,22 @@ def is_logo(heading: HtmlElement) -> bool:
     """Return True if a heading, or an element around it, is named as the site's logo, or if it is a
     link to the front page.
     """
-    return _is_link_home(heading) or any(
-        element.tag not in _NEVER_CHROME and _is_named(names_of(element), _SURE_LOGO)
-        for element in (heading, *heading.iterancestors())
+    return _is_link_home(heading) or _is_named_so(heading, _SURE_LOGO)
+
+
+def _is_named_so(heading: HtmlElement, pattern: re.Pattern[str]) -> bool:
+    """Return True if an element around a heading is named by a pattern, or the heading is named as
+    a logo. A heading named "header" is one; an element above it may be the header of the site.
+    """
+    above = (one for one in heading.iterancestors() if one.tag not in _NEVER_CHROME)
+    return _is_named(names_of(heading), _SURE_LOGO) or any(
+        _is_named(names_of(one), pattern) for one in above
     )
 
 
-def inside(passes: Callable[[HtmlElement], bool]) -> Callable[[HtmlElement], bool]:
-    """Return a function that returns True if an element, or one that contains it, passes.
-
-    Each element is tested once. Otherwise deeply nested pages would take minutes.
-    """
-    answers: dict[HtmlElement | None, bool] = {None: False}  # no element contains the root
-
-    def is_inside(element: HtmlElement) -> bool:
-        visited = []
-        at: Any = element
-        while at not in answers:
-            visited.append(at)
-            if passes(at):
-                answers[at] = True
-            else:
-                at = at.getparent()
-        answers.update(dict.fromkeys(visited, answers[at]))
-        return answers[at]
-
-    return is_inside
-
-
-def _is_named_as_logo(element: HtmlElement) -> bool:
-    # A heading named "header" is one; an element above it may be the header of the site.
-    pattern = _SURE_LOGO if element.tag == "h1" else _LOGO
-    return element.tag not in _NEVER_CHROME and _is_named(names_of(element), pattern)
+def _is_inside(element: HtmlElement, tags: Collection[str]) -> bool:
+    """Return True if an element with one of the tags is above an element."""
+    return next(element.iterancestors(*tags), None) is not None
 
 
 @lru_cache(maxsize=8192)  # pages of a site share their names

@@ -10,14 +10,14 @@ many, and what tells one target from another is left.
 from __future__ import annotations
 
 import re
-from functools import lru_cache
+from functools import cache, lru_cache
 from itertools import groupby, islice
 from mimetypes import guess_type
 from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
 from scrapy_simhash.extraction.asides import aside_filter
-from scrapy_simhash.extraction.chrome import inside, is_hidden
+from scrapy_simhash.extraction.chrome import is_hidden
 from scrapy_simhash.extraction.elements import names_of
 from scrapy_simhash.extraction.naming import host_of
 from scrapy_simhash.extraction.segments import around_heading
@@ -253,7 +253,7 @@ def embedded_documents(elements: Elements) -> list[tuple[str, str]]:
     what it shows (``parameter``), each by itself, because some are random.
     """
     images = elements.tagged("img")[:_MAX_EMBEDDING]
-    in_aside = inside(aside_filter(elements))
+    is_aside = cache(aside_filter(elements))
     embedding = [*elements.tagged(*_EMBEDDING)[:_MAX_EMBEDDING], *images]
     mains = elements.tagged("main") or [
         one for h1 in elements.tagged("h1") for one in islice(h1.iterancestors("article"), 1)
@@ -279,7 +279,7 @@ def embedded_documents(elements: Elements) -> list[tuple[str, str]]:
         kind = "parameter" if parameters else "embedded"
         if element.tag == "img":
             kind = "image"
-            if in_aside(element):
+            if any(map(is_aside, element.iterancestors())):
                 continue
             links = [one.get("href", "") for one in element.iterancestors("a")]
             is_link = not all(_is_of_type(link, "image/") for link in links)  # to something else
