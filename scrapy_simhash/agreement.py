@@ -56,13 +56,12 @@ def names_agree(one: Evidence, other: Evidence) -> bool | None:
     Pages whose titles contain different names of a site, which their texts use, count as pages of
     different sites.
     """
-    first, second = _read_both(one, other)
+    first, second = _named_both(one, other)
     agree = _agree(first, second)
-    if agree is False and (
-        _may_be_syndicated(first, second) or _agree_but_diacritics(one, other, first, second)
-    ):
-        return None
-    return agree
+    in_doubt = agree is False and (
+        _may_be_syndicated(first, second) or _agree_but_diacritics(one, other)
+    )
+    return None if in_doubt else agree
 
 
 def is_renamed(page: Evidence, earlier: Evidence) -> bool:
@@ -87,7 +86,7 @@ def decisive_key(evidence: Evidence) -> int:
 
 
 class _Named:
-    """The names of a page as its evidence has them.
+    """The names of a page as its evidence has them, or as if they had no diacritics (`is_plain`).
 
     :ivar first: the first heading.
     :ivar own: the title without what names the site or a view; `whole`: the whole title.
@@ -95,20 +94,15 @@ class _Named:
     :ivar brand: stands for the name of the site in the title; 0 if it has none.
     """
 
-    def __init__(self, site: int, title: bytes, heading: bytes) -> None:
+    def __init__(self, site: int, title: bytes, heading: bytes, *, is_plain: bool = False) -> None:
         self.site = site
-        headings, self.heading_flags, _ = _read(heading)
-        titles, self.title_flags, self.brand = _read(title)
+        headings, self.heading_flags, _ = _read(heading, is_plain=is_plain)
+        titles, self.title_flags, self.brand = _read(title, is_plain=is_plain)
         self.flags = self.heading_flags | self.title_flags
         self.is_weak = self.heading_flags & IS_WEAK > 0
-        self.first, self.headings = heading[:KEY_BYTES], frozenset(headings)
+        self.first, self.headings = next(iter(headings), b""), frozenset(headings)
         self.own, self.whole, self.beyond = (
-            titles[:3]
-            if titles[1:]
-            else (
-                *(titles or [b""]) * 2,
-                NO_KEY,
-            )
+            titles[:3] if titles[1:] else (*(titles or [b""]) * 2, NO_KEY)
         )
         self.titles = frozenset(titles[:2])
 
@@ -116,33 +110,28 @@ class _Named:
     def names(self) -> frozenset[bytes]:
         return self.headings | self.titles
 
-    def without_headings(self) -> _Named:
-        """Return a copy without headings."""
-        other = copy(self)
-        other.headings = frozenset()
-        return other
-
 
 # A page of a template is compared with dozens of others at once.
 _named = lru_cache(maxsize=4096)(_Named)
 
 
-def _read(name: bytes) -> tuple[list[bytes], int, int]:
+def _read(name: bytes, *, is_plain: bool = False) -> tuple[list[bytes], int, int]:
     """Return the keys of a stored name, its flags, and the byte for the name of the site."""
-    rest = len(name) % KEY_BYTES
-    end = len(name) - rest
-    flags, brand = name[end] if rest else 0, name[end + 1] if rest > 1 else 0
-    return [name[at : at + KEY_BYTES] for at in range(0, end, KEY_BYTES)], flags, brand
+    end = len(name) - len(name) % KEY_BYTES
+    flags, brand, *_ = *name[end:], 0, 0
+    keys = [name[at : at + KEY_BYTES] for at in range(0, end, KEY_BYTES)]
+    return [key[:BASE_BYTES] + NO_DIACRITICS for key in keys] if is_plain else keys, flags, brand
 
 
-def _read_both(page: Evidence, other_page: Evidence) -> tuple[_Named, _Named]:
+def _named_both(
+    page: Evidence, other_page: Evidence, *, is_plain: bool = False
+) -> tuple[_Named, _Named]:
     """Return the names of two pages; no headings of one that alone has weak ones which differ."""
-    one, other = (_named(each.site, each.title, each.heading) for each in (page, other_page))
+    both = (page, other_page)
+    one, other = (_named(x.site, x.title, x.heading, is_plain=is_plain) for x in both)
     if one.is_weak != other.is_weak and one.headings.isdisjoint(other.headings):
-        if one.is_weak:
-            one = one.without_headings()
-        else:
-            other = other.without_headings()
+        one, other = (copy(named) if named.is_weak else named for named in (one, other))
+        (one if one.is_weak else other).headings = frozenset()
     return one, other
 
 
@@ -183,27 +172,21 @@ def _may_be_syndicated(one: _Named, other: _Named) -> bool:
     return bool((one.site or other.site) and is_headline and is_elsewhere)
 
 
-def _agree_but_diacritics(one: Evidence, other: Evidence, first: _Named, second: _Named) -> bool:
+def _agree_but_diacritics(page: Evidence, other_page: Evidence) -> bool:
     """Return True if names agree but for diacritics, which one page has lost: it has none, neither
     in its names nor in its text, and the other page has some in both.
     """
-    are_in_text = first.flags & HAS_DIACRITICS > 0, second.flags & HAS_DIACRITICS > 0
-    if are_in_text[0] == are_in_text[1]:
-        return False
-    plain, other_plain = _without_diacritics(one), _without_diacritics(other)
-    has_marks = plain != one, other_plain != other
-    return has_marks == are_in_text and _agree(*_read_both(plain, other_plain)) is not False
+    both = [_named(each.site, each.title, each.heading) for each in (page, other_page)]
+    are_in_text = [named.flags & HAS_DIACRITICS > 0 for named in both]
+    return (
+        are_in_text[0] != are_in_text[1]
+        and are_in_text == [any(map(_has_marks, (*each.names, each.beyond))) for each in both]
+        and _agree(*_named_both(page, other_page, is_plain=True)) is not False
+    )
 
 
-def _without_diacritics(evidence: Evidence) -> Evidence:
-    """Return evidence with the names as if they had no diacritics."""
-
-    def plain(name: bytes) -> bytes:
-        keys = _read(name)[0]
-        rest = name[len(keys) * KEY_BYTES :]
-        return b"".join(key[:BASE_BYTES] + NO_DIACRITICS for key in keys) + rest
-
-    return evidence._replace(title=plain(evidence.title), heading=plain(evidence.heading))
+def _has_marks(key: bytes) -> bool:
+    return any(key[BASE_BYTES:])
 
 
 def _agree_across(one: _Named, other: _Named) -> bool | None:

@@ -96,7 +96,7 @@ def chosen_identity(values: Mapping[str, Sequence[str]]) -> bytes:
         return b""
     names = sorted(values)
     kind = _CHOSEN + _hash(names) % _CHOSEN
-    value = _hash([part for name in names for part in (name, *map(_one_line, values[name]))])
+    value = _hash([part for name in names for part in (name, *values[name])])
     return bytes((kind,)) + value.to_bytes(8, "big")[1:]
 
 
@@ -135,10 +135,8 @@ def identities_differ(one: Evidence, other: Evidence, *, is_same_text: bool = Fa
     return any(is_one_site or kind < _WITHIN_SITE for kind in kinds)
 
 
-def _one_line(value: str) -> str:
-    return " ".join(value.split())
-
-
 def _hash(parts: Iterable[str]) -> int:
     # A separator that no part contains, so that ("ab", "c") is not ("a", "bc").
-    return xxh3_64_intdigest("\n".join(map(_one_line, parts)).encode("utf-8", "surrogatepass"))
+    return xxh3_64_intdigest(
+        "\n".join(" ".join(part.split()) for part in parts).encode("utf-8", "surrogatepass")
+    )

@@ -107,7 +107,8 @@ def page_names(names: Names, text: str = "", text_tokens: int = 0) -> tuple[byte
     rest = _without_lines(text, (names.title, *parts_of(names.title), *names.headings))
     has_marks = _has_diacritics(rest, (names.title, *names.headings))
     heading_flags = {
-        **_use(names.headings, rest),
+        IS_HEADLINE: any(map(_is_headline, names.headings)),
+        IS_USED: any(_is_used(heading, rest) for heading in names.headings),
         HAS_DIACRITICS: has_marks,
         IS_WEAK: names.is_weak,
         IS_LONG: text_tokens >= _MIN_LONG_TEXT_TOKENS,
@@ -116,7 +117,8 @@ def page_names(names: Names, text: str = "", text_tokens: int = 0) -> tuple[byte
     brands = brands or ([names.brand] if names.brand else [])
     said = [token for token in whole if token not in known and len(token) > _MIN_USED_CHARACTERS]
     title_flags = {
-        **_use([title], rest),
+        IS_HEADLINE: _is_headline(title),
+        IS_USED: _is_used(title, rest),
         HAS_DIACRITICS: has_marks,
         BEYOND_IS_USED: beyond and all(_occurs(token, rest) for token in beyond),
         BRAND_IS_USED: any(_occurs(part, rest) for part in brands),
@@ -178,20 +180,14 @@ def _without_lines(text: str, names: Iterable[str]) -> str:
 
 def _has_diacritics(text: str, names: Iterable[str]) -> bool:
     """Return True if a case-folded text has diacritics in a word that is in none of the names."""
-    if text.isascii():
-        return False
     known = unicodedata.normalize("NFC", " ".join(names).casefold())
-    words = set(_WORD.findall(unicodedata.normalize("NFC", text)))
-    others = " ".join(word for word in words if not word.isascii() and word not in known)
+    words = [] if text.isascii() else _WORD.findall(unicodedata.normalize("NFC", text))
+    others = " ".join(word for word in set(words) if not word.isascii() and word not in known)
     return without_diacritics(others) != others
 
 
-def _use(names: Sequence[str], text: str) -> dict[int, object]:
-    """Return the flags that tell whether a text uses one of the names, and if one is long."""
-    return {
-        IS_HEADLINE: any(len(name_tokens(name)) >= _MIN_HEADLINE_TOKENS for name in names),
-        IS_USED: any(_is_used(name, text) for name in names),
-    }
+def _is_headline(name: str) -> bool:
+    return len(name_tokens(name)) >= _MIN_HEADLINE_TOKENS
 
 
 def _is_used(name: str, text: str) -> bool:
@@ -222,10 +218,9 @@ def _without_counter(names: Names) -> str:
     headings have the number, too, or if there are none, it belongs to the name.
     """
     counter = _COUNTER.match(names.title)
-    has_own_headings = any(names.headings) and not names.is_weak
-    if counter and has_own_headings and counter[0].strip() not in " ".join(names.headings):
-        return names.title[counter.end() :]
-    return names.title
+    own = "" if names.is_weak else " ".join(names.headings).strip()
+    is_of_site = counter and own and counter[0].strip() not in own
+    return names.title[counter.end() :] if counter and is_of_site else names.title
 
 
 def _turned(title: str) -> str:
@@ -234,10 +229,9 @@ def _turned(title: str) -> str:
     Sites move their name from one end to the other.
     """
     parts = parts_of(title)
-    long = [at for at, part in enumerate(parts) if len(name_tokens(part)) >= _MIN_HEADLINE_TOKENS]
-    if len(long) != 1 or not long[0]:
-        return title
-    return " | ".join(parts[long[0] :] + parts[: long[0]])
+    long = [at for at, part in enumerate(parts) if _is_headline(part)]
+    is_turned = len(long) == 1 and long[0]
+    return " | ".join(parts[long[0] :] + parts[: long[0]]) if is_turned else title
 
 
 def _key(tokens: Sequence[str]) -> bytes:

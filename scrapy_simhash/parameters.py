@@ -17,7 +17,7 @@ from scrapy_simhash.parts import PARTS, TITLE_PART
 from scrapy_simhash.tokenization import TOKENIZERS
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Collection, Mapping
 
     from typing_extensions import Self
 
@@ -29,6 +29,20 @@ _PAIR_LENGTH = 2
 # Since version 2, numbers, URLs and e-mail addresses are one token each; since version 3, symbols
 # and marks are in tokens, and letters that are written for each other are one.
 _VERSION = 3
+_ALLOWED: Mapping[str, Collection[str]] = {
+    "tokenizer": TOKENIZERS,
+    "weighting": WEIGHTINGS,
+    "feature_hash": FEATURE_HASHES,
+    "sums": ("exact", "in-order"),
+    "tie": ("zero", "one"),
+    "empty": ("error", "ties"),
+}
+_RANGES = {
+    "bits": range(MIN_BITS, MAX_BITS + 1),
+    "shingle_length": range(1, 17),
+    "top": range(1_000_001),
+    "version": range(1, _VERSION + 1),
+}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -85,51 +99,45 @@ class SchemeParameters:
         forms = {*map(normalize, words), *map(plain, words)}  # some tokenizers keep diacritics
         object.__setattr__(self, "stop_words", tuple(sorted(forms)))
         object.__setattr__(self, "field_weights", _field_weights(self.field_weights))
-        for name, allowed in (
-            ("tokenizer", TOKENIZERS),
-            ("weighting", WEIGHTINGS),
-            ("feature_hash", FEATURE_HASHES),
-            ("sums", ("exact", "in-order")),
-            ("tie", ("zero", "one")),
-            ("empty", ("error", "ties")),
-        ):
+        for name, allowed in _ALLOWED.items():
             value = getattr(self, name)
             if not isinstance(value, str) or value not in allowed:
                 raise SchemeError(f"{name}={value!r}: one of {', '.join(allowed)}")
-        for name, low, high in (
-            ("bits", MIN_BITS, MAX_BITS),
-            ("shingle_length", 1, 16),
-            ("top", 0, 1_000_000),
-            ("version", 1, _VERSION),
-        ):
+        for name, numbers in _RANGES.items():
             value = getattr(self, name)
-            if type(value) is not int or not low <= value <= high:
-                raise SchemeError(f"{name}={value!r}: a whole number from {low} to {high}")
+            if type(value) is not int or value not in numbers:
+                raise SchemeError(
+                    f"{name}={value!r}: a whole number from {numbers[0]} to {numbers[-1]}"
+                )
         widths = FEATURE_HASHES[self.feature_hash].widths
-        if self.bits not in widths:
-            raise SchemeError(
-                f"bits={self.bits!r}: the hash {self.feature_hash} gives multiples of 8 from "
-                f"{widths[0]} to {widths[-1]}"
-            )
-        if not isinstance(self.pairs, bool) or (self.pairs and self.shingle_length == _PAIR_LENGTH):
-            raise SchemeError(
-                f"pairs={self.pairs!r}: True or False, and False for shingles of two tokens"
-            )
-        if not isinstance(self.extractor, str) or not is_extractor(self.extractor):
-            raise SchemeError(
-                f"extractor={self.extractor!r}: one of {', '.join(EXTRACTORS)}, or the import "
-                "path of a function from HTML to text"
-            )
-        for part in self.parts:
-            if part != TITLE_PART and part not in PARTS:
-                raise SchemeError(f"parts: {part!r} is none of {TITLE_PART}, {', '.join(PARTS)}")
+        has_idf = self.weighting in IDF_WEIGHTINGS
+        rules = {
+            f"bits={self.bits!r}: the hash {self.feature_hash} gives multiples of 8 from "
+            f"{widths[0]} to {widths[-1]}": self.bits in widths,
+            f"pairs={self.pairs!r}: True or False, and False for shingles of two tokens": (
+                isinstance(self.pairs, bool)
+                and not (self.pairs and self.shingle_length == _PAIR_LENGTH)
+            ),
+            f"extractor={self.extractor!r}: one of {', '.join(EXTRACTORS)}, or the import path of "
+            "a function from HTML to text": (
+                isinstance(self.extractor, str) and is_extractor(self.extractor)
+            ),
+            **{
+                f"parts: {part!r} is none of {TITLE_PART}, {', '.join(PARTS)}": (
+                    part == TITLE_PART or part in PARTS
+                )
+                for part in self.parts
+            },
+            f"idf={self.idf!r}: a table is needed with the weightings "
+            f"{' and '.join(IDF_WEIGHTINGS)}, and with no other": (
+                isinstance(self.idf, str) and has_idf == bool(self.idf)
+            ),
+        }
+        for message, is_kept in rules.items():
+            if not is_kept:
+                raise SchemeError(message)
         for selector in (*self.select, *self.remove):
             compiled_selector(selector)
-        if not isinstance(self.idf, str) or (self.weighting in IDF_WEIGHTINGS) != bool(self.idf):
-            raise SchemeError(
-                f"idf={self.idf!r}: a table is needed with the weightings "
-                f"{' and '.join(IDF_WEIGHTINGS)}, and with no other"
-            )
 
     @property
     def id(self) -> str:
@@ -139,19 +147,18 @@ class SchemeParameters:
             f"simhash{self.bits}:{self.extractor}:{self.tokenizer}:{length}-gram"
             f":{self.weighting}:{self.feature_hash}:tie-{self.tie}:v{self.version}"
         )
-        if self.idf:
-            name += f":idf-{idf_table(self.idf).digest}"
-        if self.top:
-            name += f":top-{self.top}"
-        if self.sums != "exact":
-            name += f":sums-{self.sums}"
-        if self.empty != "error":
-            name += f":empty-{self.empty}"
-        for label in ("select", "remove", "parts", "stop_words", "field_weights"):
-            if value := getattr(self, label):
-                digest = hashlib.blake2b(ascii(value).encode(), digest_size=8).hexdigest()
-                name += f":{label.replace('_', '-')}-{digest}"
-        return name
+        others = {
+            "idf": self.idf and idf_table(self.idf).digest,
+            "top": self.top,
+            "sums": self.sums != "exact" and self.sums,
+            "empty": self.empty != "error" and self.empty,
+            **{
+                label.replace("_", "-"): value and _digest(value)
+                for label in ("select", "remove", "parts", "stop_words", "field_weights")
+                for value in [getattr(self, label)]
+            },
+        }
+        return name + "".join(f":{label}-{value}" for label, value in others.items() if value)
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Self:
@@ -164,6 +171,10 @@ class SchemeParameters:
     def to_dict(self) -> dict[str, Any]:
         """Return the parameters as plain values, for JSON."""
         return asdict(self)
+
+
+def _digest(value: object) -> str:
+    return hashlib.blake2b(ascii(value).encode(), digest_size=8).hexdigest()
 
 
 def _texts(name: str, value: object) -> tuple[str, ...]:
