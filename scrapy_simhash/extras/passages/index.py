@@ -112,16 +112,8 @@ class PassageIndex:
     def __contains__(self, name: str) -> bool:
         return name in self._numbers
 
-    def name(self, number: int) -> str:
-        """Return the name of a document."""
-        return self._documents[number][0]
-
-    def number(self, name: str) -> int | None:
-        """Return the number of the document with a name; None if there is none."""
-        return self._numbers.get(name)
-
-    def text(self, number: int) -> str:
-        """Return the text of a document."""
+    def document(self, number: int) -> tuple[str, str]:
+        """Return the name and the text of a document."""
         if number not in self._texts:
             value = self._database.get(_key(b"T", number))
             try:
@@ -131,7 +123,7 @@ class PassageIndex:
             if sum(map(len, self._texts.values())) > _CACHED_TEXT_CHARACTERS:
                 self._texts.clear()
             self._texts[number] = text
-        return self._texts[number]
+        return self._documents[number][0], self._texts[number]
 
     def add(self, name: str, text: str) -> int | None:
         """Add a document, or replace the document with this name.
@@ -169,17 +161,22 @@ class PassageIndex:
             self._remember(number, name, passages)
         return len(passages)
 
-    def near(self, queries: Sequence[Fingerprint], max_distance: int) -> list[NDArray[np.int64]]:
+    def near(
+        self, queries: Sequence[Fingerprint], max_distance: int, exclude: str | None = None
+    ) -> list[NDArray[np.int64]]:
         """Return the passages within a distance of each query, as rows (distance in bits, number of
         the document, start, end): the nearest first, and the oldest document first among those.
+
+        :param exclude: name of a document whose passages are left out.
         """
-        results = []
+        results, excluded = [], exclude is not None and self._numbers.get(exclude)
         for query, found in zip(queries, self._tables.near(queries, max_distance), strict=True):
             rows = np.array(found, np.intp)
             words = np.frombuffer(query.value.to_bytes(BYTES, "little"), "<u8")
             differing = self._tables.fingerprints(rows) ^ words
             distances = np.bitwise_count(differing).sum(axis=1, dtype=np.int64)
             near = np.column_stack([distances, self._places_of(rows)])
+            near = near[near[:, 1] != (excluded or 0)]
             results.append(near[np.lexsort((near[:, 2], near[:, 1], near[:, 0]))])
         return results
 

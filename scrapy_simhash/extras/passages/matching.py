@@ -42,16 +42,15 @@ def checked(index: PassageIndex, name: str, text: str, exclude: str | None) -> P
     for start in range(0, len(different), _BATCH_PASSAGES):
         batch = different[start : start + _BATCH_PASSAGES]
         fingerprints = {passage: fingerprint_of(passage) for passage in batch}
-        asked = {passage: found for passage, found in fingerprints.items() if found}
-        near = dict(zip(asked, index.near([*asked.values()], MAX_REACH), strict=True))
-        known |= {one: _compared(index, one, near.get(one), exclude) for one in batch}
+        asked = {passage: one for passage, one in fingerprints.items() if one}
+        found = index.near([*asked.values()], MAX_REACH, exclude)
+        near = dict(zip(asked, found, strict=True))
+        known |= {one: _compared(index, one, near.get(one)) for one in batch}
     passages = [replace(known[text[start:end]], start=start, end=end) for start, end in spans]
     return _summed_up(name, text, passages)
 
 
-def _compared(
-    index: PassageIndex, passage: str, near: NDArray[np.int64] | None, exclude: str | None
-) -> CheckedPassage:
+def _compared(index: PassageIndex, passage: str, near: NDArray[np.int64] | None) -> CheckedPassage:
     """Return the result for a passage, whose place is left out.
 
     :param near: rows of `PassageIndex.near`; None if the passage is too short.
@@ -59,17 +58,17 @@ def _compared(
     unknown = CheckedPassage(start=0, end=0, text=passage, level="none", short=near is None)
     if near is None:
         return unknown
-    excluded = None if exclude is None else index.number(exclude)
-    near = near[(near[:, 0] <= reach_of(passage)) & (near[:, 1] != (excluded or 0))]
+    near = near[near[:, 0] <= reach_of(passage)]
     best: dict[int, Source] = {}
     different: set[int] = set()
     for distance, number, start, end in near[:_MAX_COMPARED].tolist():
-        text = index.text(number)[start:end]
+        name, text = index.document(number)
+        text = text[start:end]
         similarity = similarity_of(passage, text)
         if similarity < _MIN_SIMILARITY:
             different.add(number)
         elif number not in best or similarity > best[number].similarity:
-            best[number] = Source(index.name(number), start, end, similarity, distance, text)
+            best[number] = Source(name, start, end, similarity, distance, text)
         if sum(source.similarity == 1 for source in best.values()) == _MAX_SOURCES:
             break  # no source can be better
     if not best:
