@@ -218,8 +218,8 @@ class SimhashSpiderMiddleware(_SpiderMiddleware):
         observation = None if verdict is None else verdict.observation
         is_retried = self._request_ended(request, observation)
         if verdict is None:
-            reason = page.skipped or "index_error"
-            request.meta[VERDICT_META_KEY] = {"kind": "skipped", "reason": reason}
+            skipped = {"kind": "skipped", "reason": page.skipped or "index_error"}
+            request.meta[VERDICT_META_KEY] = skipped
             return
         request.meta[VERDICT_META_KEY] = verdict.to_dict()
         if verdict.kind in (FLAG, "error-page"):
