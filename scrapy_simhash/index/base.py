@@ -8,7 +8,7 @@ Pages are compared with representatives alone, so a cluster cannot drift from co
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from threading import Lock
+from threading import RLock
 from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 
 from scrapy_simhash.evidence import NO_EVIDENCE, Evidence
@@ -33,8 +33,9 @@ the first write that comes a second or more after the last synced one, and all w
 """
 
 
-OPENING = Lock()
-"""Held while an index on disk is opened, closed, moved or deleted: its users share a store."""
+OPENING = RLock()
+"""Held while an index on disk is opened, closed, moved or deleted: its users share a store. A thread
+that opens one may close another meanwhile."""
 
 
 class PageToObserve(NamedTuple):
