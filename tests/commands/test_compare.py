@@ -9,9 +9,7 @@ from scrapy_simhash.detector import Detector
 from scrapy_simhash.fingerprint import hamming_distance
 from scrapy_simhash.resemblance import resemblance
 from scrapy_simhash.scheme import PRESETS, Scheme
-from tests.crawl.site import serving
 
-from .conftest import MODULE, SCRAPY
 from .samples import CHINESE, FERRY, NEW, NOTICE, written
 
 LONG = f"{FERRY} {NOTICE} {NEW}"
@@ -137,21 +135,3 @@ def test_what_cannot_be_compared(run, files, arguments, code, told):
     ran = run("compare", *arguments)
     assert (ran.code, ran.out) == (code, "")
     assert told in ran.err
-
-
-@pytest.mark.thorough
-def test_pages_of_sites(run_process, files):
-    with serving() as site:
-        page = "<html><body><article><p>{}</p></article></body></html>"
-        one = site.put("/one", page.format(LONG))
-        other = site.put("/other", page.format(EDITED))
-        ran = run_process(*SCRAPY, "compare", "--json", one, other)
-        assert (ran.code, ran.err) == (0, "")
-        report = json.loads(ran.out)
-        assert [report["a"]["url"], report["b"]["url"]] == [one, other]
-        assert report["near_duplicate"]
-        ran = run_process(*MODULE, "compare", one, "-", told=LONG)
-        assert "\nsimilarity       1.000\n" in ran.out
-        ran = run_process(*MODULE, "compare", one, site.url("/none"))
-        assert (ran.code, ran.out) == (1, "")
-        assert f"error: {site.url('/none')} cannot be fetched: the server answered 404" in ran.err

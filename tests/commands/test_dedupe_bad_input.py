@@ -34,29 +34,18 @@ def files_besides_input(folder):
 
 
 SAME = "are the same or lie in each other"
+LOOP = "loop cannot be read or written: Too many levels of symbolic links"
 
 
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
         ("none.jsonl -o o", "none.jsonl cannot be read or written: No such file"),
-        ("in.jsonl -o loop", "loop cannot be read or written: Too many levels of symbolic links"),
-        (
-            "in.jsonl --verdicts loop",
-            "loop cannot be read or written: Too many levels of symbolic links",
-        ),
-        (
-            "in.jsonl -o o --index loop",
-            "loop cannot be read or written: Too many levels of symbolic links",
-        ),
-        (
-            "in.jsonl -o o --against loop",
-            "loop cannot be read or written: Too many levels of symbolic links",
-        ),
-        (
-            "loop -o o --format csv",
-            "loop cannot be read or written: Too many levels of symbolic links",
-        ),
+        ("in.jsonl -o loop", LOOP),
+        ("in.jsonl --verdicts loop", LOOP),
+        ("in.jsonl -o o --index loop", LOOP),
+        ("in.jsonl -o o --against loop", LOOP),
+        ("loop -o o --format csv", LOOP),
         ("'' -o o", "a file name is empty"),
         ("in.jsonl -o in.jsonl --overwrite", f"in.jsonl, which is read, {SAME}"),
         ("in.jsonl -o nowhere/o", "there is no folder nowhere"),

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import threading
-from itertools import count
 from typing import TYPE_CHECKING, Any
 
 from redis.connection import AbstractConnection
 from scrapy import Request
 
-from scrapy_simhash.errors import IndexUnreachable
-from scrapy_simhash.index.redis.server import Server
 from tests.crawl.spiders import PagesSpider
 
 if TYPE_CHECKING:
@@ -56,15 +53,3 @@ class ThreadsSpider(PagesSpider):
 
     def closed(self, reason: str) -> None:
         self.events.append({"what": "answers", "path": "", "in_loop": self.in_loop})
-
-
-def lose_the_server() -> None:
-    """Let the server go away after the first command of an index that is created."""
-    commands, call = count(), Server.call
-
-    def first_call(server: Server, *command: object) -> object:
-        if next(commands):
-            raise IndexUnreachable(server.location, "the server is away")
-        return call(server, *command)
-
-    Server.call = first_call

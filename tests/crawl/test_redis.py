@@ -174,18 +174,6 @@ def test_a_server_that_cannot_be_reached_at_the_start(site, tmp_path):
     assert crawl.lines("WARNING", "ran without the plugin")
 
 
-def test_a_server_that_goes_away_while_the_index_is_opened(site, tmp_path, redis_server, name):
-    crawl = crawled(
-        tmp_path,
-        [site.put("/opened", story(3))],
-        settings(redis_server.url, name),
-        setup="tests.crawl.redis_spiders.lose_the_server",
-    )
-    assert crawl.stat("errors/index") == 1
-    assert len(crawl.items) == 1
-    assert crawl.lines("WARNING", "ran without the plugin")
-
-
 def test_a_server_that_goes_away(site, tmp_path, own_server, monkeypatch):
     """Pages pass, are counted, and the log says so; the crawl ends by itself."""
     before = [site.put(f"/before/{number}", story(4)) for number in range(2)]

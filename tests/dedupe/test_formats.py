@@ -150,16 +150,6 @@ def test_tags_of_an_earlier_run_are_replaced(tmp_path):
     ]
 
 
-@pytest.mark.parametrize("indent", [None, 2])
-@pytest.mark.parametrize("encoding", ["utf-8", "utf-16"])
-@pytest.mark.parametrize("name", ["in.json", "in.jsonl"])
-def test_a_json_array_in_one_line_or_many(tmp_path, indent, encoding, name):
-    content = json.dumps(RECORDS, indent=indent, ensure_ascii=False)
-    (tmp_path / name).write_text(content, encoding=encoding)
-    run(tmp_path, name)
-    assert json.loads((tmp_path / "out").read_bytes()) == KEPT
-
-
 @pytest.mark.parametrize("first", ["[INFO] began", "[2026-11-27 12:00:00] began", "[1, 2]"])
 def test_a_line_of_a_log_begins_no_array(tmp_path, first):
     lines = [first, *map(json.dumps, RECORDS)]
@@ -193,15 +183,6 @@ def test_layouts_of_csv(tmp_path, name, action):
         del lines[-2]
         out = (tmp_path / "out").read_text(encoding="utf-8-sig").splitlines()
         assert list(csv.reader(out)) == list(csv.reader(lines))
-
-
-def test_surplus_fields_of_csv_are_an_error_of_their_record(tmp_path):
-    rows = [f"{n},{text(1)},{'more' if n else ''}\n" for n in range(3)]
-    content = f"url,text\n{''.join(rows)}"
-    (tmp_path / "in.csv").write_text(content)
-    summary = run(tmp_path, "in.csv")
-    assert (summary.kinds["new"], summary.skipped) == (1, {"surplus_fields": 2})
-    assert (tmp_path / "out").read_text() == content
 
 
 BY_KEY = {f"https://a.example/{n}": {"text": text(n)} for n in range(2)}
@@ -278,15 +259,6 @@ def test_names_beside_a_text_tell_records_apart(tmp_path, one, other):
     (tmp_path / "in.jsonl").write_bytes(json_lines([*of_one_page, of_one_page[1]]))
     run(tmp_path, "in.jsonl")
     assert kinds(tmp_path) == ["new", "changed", "unchanged"]
-
-
-def test_indented_objects_and_lines_with_commas(tmp_path):
-    (tmp_path / "objects.jl").write_text("\n".join(json.dumps(r, indent=1) for r in RECORDS))
-    run(tmp_path, "objects.jl")
-    kept = len(read_lines(tmp_path / "verdicts"))
-    (tmp_path / "lines.jl").write_text(",\n".join(map(json.dumps, RECORDS)))
-    summary = run(tmp_path, "lines.jl", overwrite=True)
-    assert (kept, summary.kept) == (len(RECORDS), len(KEPT))
 
 
 PAGE = "<!DOCTYPE html><html><p>x</p></html>"

@@ -136,13 +136,6 @@ def test_records_that_are_like_each_other_are_kept_and_say_so(tmp_path):
     assert (summary.kept, summary.dropped, summary.similar) == (1, 6, 0)
 
 
-def renamed(records, field):
-    """Return the records with their titles in another field."""
-    return [
-        {field if name == "title" else name: record[name] for name in record} for record in records
-    ]
-
-
 def test_the_title_of_a_record_is_its_name(tmp_path):
     values = [
         {"url": f"https://a.example/{n}", "title": name, "text": text(1)}
@@ -155,10 +148,6 @@ def test_the_title_of_a_record_is_its_name(tmp_path):
         (values, ("title", "text"), any_name, 2),
         (values, ("text",), Confirmation(), 1),
         (values, ("text",), any_name, 2),
-        (renamed(values, "Headline"), ("text",), Confirmation(), 1),
-        (renamed(values, "name"), ("text", "name"), Confirmation(), 1),
-        (renamed(values, "headline"), ("headline", "text"), Confirmation(), 1),
-        (renamed(values, "heading"), ("heading", "text"), Confirmation(), 2),
         (elsewhere[:2], ("title", "text"), Confirmation(), 1),
     ):
         (tmp_path / "in.jsonl").write_bytes(json_lines(made))

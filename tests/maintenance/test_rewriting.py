@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from scrapy_simhash import Scheme
-from scrapy_simhash.errors import IndexLocked, IndexMismatch, PlanError, StorageError
+from scrapy_simhash.errors import IndexLocked, IndexMismatch, StorageError
 from scrapy_simhash.fingerprint import hamming_distance
 from scrapy_simhash.index import TablePlan, open_index, records
 from scrapy_simhash.index.manifest import Manifest
@@ -213,14 +213,6 @@ def index(kind, tmp_path):
     return made(tmp_path / "index", PAGES, kind=kind)
 
 
-def test_the_old_database_is_gone_and_the_manifest_says_so(index, kind):
-    for generation in (1, 2):
-        rewrite(index.directory)
-        names = sorted(path.name for path in index.directory.iterdir())
-        assert names == sorted([f"{kind}-{generation}", "manifest.json"])
-        assert Manifest.read(index.directory).generation == generation
-
-
 def test_numbers_are_never_given_twice(index):
     with index.open() as opened:
         before = opened.observe("later", 0x0F0F).sequence
@@ -229,19 +221,6 @@ def test_numbers_are_never_given_twice(index):
     assert content(index) == ([], [])
     with index.open() as opened:
         assert opened.observe("later", 0x0F0F).sequence >= before
-
-
-def test_another_distance_with_its_tables(index):
-    with pytest.raises(PlanError, match=r"find .* of the pairs at distance 12"):
-        rebuild(index.directory, max_distance=12)
-    rebuild(index.directory, TablePlan(BITS, 13), max_distance=12)
-    with open_index(index.url) as opened:
-        assert opened.max_distance == 12
-        assert {match.key for match in opened.query(0)} == {"a", "b", "c"}
-    with pytest.raises(PlanError, match="0 to 15"):
-        rebuild(index.directory, max_distance=16)
-    with pytest.raises(PlanError, match="tables for 64 bits"):
-        rebuild(index.directory, TablePlan(64, 4))
 
 
 def test_merged_times_are_of_the_first_and_the_last_sight(tmp_path):

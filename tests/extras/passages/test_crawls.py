@@ -58,8 +58,6 @@ def results(pages, module_path):
     crawls = {
         "first": crawl(pages, everything, module_path / "a", **failing),
         "again": crawl(pages, ["/mill", "/bees"], module_path / "a", SIMHASH_WORKERS=1),
-        "tag": crawl(pages, ["/mill", "/mill-copy"], module_path / "b", SIMHASH_ACTION="tag"),
-        "worker": crawl(pages, ["/mill", "/bees"], module_path / "c", SIMHASH_WORKERS=1),
         "foreign": crawl(pages, ["/mill"], foreign),
         "items": Crawl(
             [pages.url(path) for path in ITEMS],
@@ -119,26 +117,6 @@ def test_what_earlier_crawls_added_is_known_and_a_page_is_not_its_own_source(res
     assert 0.5 < items["/mill"]["known"] < 0.9
     assert [s["document"] for s in items["/bees"]["sources"]] == [pages.url("/mill")]
     assert results["again"].stat("passages/index/size") == 4
-
-
-def test_a_tagged_copy_stands_elsewhere(results, pages):
-    copy = items_by_path(pages, results["tag"])["/mill-copy"]
-    assert copy["known"] > 0.9
-    assert copy["sources"][0]["document"] == pages.url("/mill")
-
-
-def test_workers_find_the_same(results, pages):
-    items = items_by_path(pages, results["worker"])
-    assert items["/mill"]["known"] == 0.0
-    assert items["/bees"]["known"] == pytest.approx(
-        items_by_path(pages, results["first"])["/bees"]["known"], abs=0.08
-    )
-    assert items["/bees"]["sources"][0]["document"] == pages.url("/mill")
-
-
-def test_the_index_has_the_pages_that_were_handled(results, module_path):
-    with open_passages(module_path / "a", create=False) as index:
-        assert index.documents == 4
 
 
 def test_an_index_that_cannot_be_used_leaves_items_without_passages(results, module_path):
