@@ -34,8 +34,8 @@ the first write that comes a second or more after the last synced one, and all w
 
 
 OPENING = RLock()
-"""Held while an index on disk is opened, closed, moved or deleted: its users share a store. A thread
-that opens one may close another meanwhile."""
+"""Held while an index on disk is opened, closed, moved or deleted: its users share a store. A
+thread that opens one may close another meanwhile."""
 
 
 class PageToObserve(NamedTuple):
