@@ -21,6 +21,7 @@ from itertools import accumulate
 from mimetypes import guess_type
 from typing import TYPE_CHECKING
 
+from scrapy_simhash.lazy import etree
 from scrapy_simhash.tokenization import places_of
 
 if TYPE_CHECKING:
@@ -34,6 +35,7 @@ _NAMED_TAGS = (
     *("aside", "dialog", "nav"),
 )
 _ATTRIBUTES = frozenset("hidden style role itemprop typeof property datetime".split())
+_DROPPED = "dropped-element"  # a tag that no page has
 _SHADOW_MODES = ("open", "closed")
 # Media types that browsers show, by their beginnings; they then do not show the fallback.
 _SHOWN_TYPES = ("image/", "text/", "video/", "audio/", "application/pdf")
@@ -98,26 +100,12 @@ def drop_all(elements: Iterable[HtmlElement]) -> None:
     """Remove elements from their tree, except the root, but keep the text after them.
 
     Calling `drop_tree` for each would copy the text between neighbours repeatedly.
-
-    :param elements: elements in document order, or a few lists of them, one after the other.
     """
-    dropped = dict.fromkeys(elements)
+    dropped = [element for element in elements if element.getparent() is not None]
     for element in dropped:
-        above = element.getparent()
-        if above is None:  # the root, or an element that was removed with its neighbour
-            continue
-        run = [element]
-        while (following := run[-1].getnext()) is not None and following in dropped:
-            run.append(following)
-        text = "".join(one.tail or "" for one in run)
-        before = element.getprevious()
-        for one in run:
-            one.tail = None
-            above.remove(one)
-        if before is not None:
-            before.tail = (before.tail or "") + text
-        else:
-            above.text = (above.text or "") + text
+        element.tag = _DROPPED
+    if dropped:
+        etree.strip_elements(dropped[0].getroottree(), _DROPPED, with_tail=False)
 
 
 def unfold(elements: Elements, parse: Callable[[bytes], HtmlElement | None]) -> bool:

@@ -86,12 +86,12 @@ def article_of(
     :raises readability.readability.Unparseable: readability fails for another reason.
     """
     root = elements.root
-    characters = len(root.text_content())
+    characters = root.xpath("string-length()")
 
     def prepare(elements: Elements) -> HtmlElement:
         for find in (*drop, hidden_elements):
             drop_all(find(elements))
-        drop_all(list(elements.root.iter(*_NO_TEXT)))
+        etree.strip_elements(elements.root, *_NO_TEXT, with_tail=False)
         return elements.root
 
     document = _lean_document()(prepare(elements))
