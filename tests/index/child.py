@@ -220,11 +220,18 @@ class SyncedSizes:
         def fsync_and_say(descriptor):
             fsync(descriptor)
             status = os.fstat(descriptor)
-            same = [log for log in self.logs() if os.path.samestat(log.stat(), status)]
+            same = [log for log in self.logs() if self.is_same(log, status)]
             if same:  # else it is a file of the tables
                 self.say("before synced", same)
 
         class_.write, os.fsync = write, fsync_and_say
+
+    @staticmethod
+    def is_same(log: Path, status: os.stat_result) -> bool:
+        try:
+            return os.path.samestat(log.stat(), status)
+        except FileNotFoundError:  # it is in a table file by now
+            return False
 
     @staticmethod
     def say(what: str, logs: list[Path]) -> None:
