@@ -274,10 +274,10 @@ class Index:
 
     def end_crawl(self, name: str, note: bytes) -> int:
         """Write the note of this crawl (`scrapy_simhash.index.history`), and return the number of
-        stored entries; in Redis, in one round trip.
+        stored entries.
         """
-        with self._store.lock:
-            return self._open().end_crawl(name, note)
+        self.change_note(name, lambda _: note)
+        return len(self)
 
     def change_note(self, name: str, change: Callable[[bytes | None], bytes | None]) -> None:
         """Change a note atomically.

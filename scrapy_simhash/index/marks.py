@@ -40,21 +40,6 @@ def without_name(mark: int) -> int:
     return mark & (1 << SITE_BITS + REQUEST_BITS) - 1
 
 
-def key_of(mark: int) -> int:
-    """Return the key of the name in a mark."""
-    return mark >> SITE_BITS + REQUEST_BITS
-
-
-def site_of(mark: int) -> int:
-    """Return the site in a mark."""
-    return mark >> REQUEST_BITS & (1 << SITE_BITS) - 1
-
-
-def request_of(mark: int) -> int:
-    """Return the request in a mark."""
-    return mark & (1 << REQUEST_BITS) - 1
-
-
 def _request(request: bytes) -> int:
     if not request:
         return 0

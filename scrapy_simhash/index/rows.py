@@ -126,11 +126,6 @@ class Rows:
             self.write_rows([(key, after)])
         return True
 
-    def end_crawl(self, name: str, note: bytes) -> int:
-        """See `Index.end_crawl`."""
-        self.replace_note(name, self.note(name), note)
-        return len(self)
-
     def sync(self) -> None:
         """Sync earlier writes without blocking other calls, if the policy is ``everysec``.
 

@@ -101,11 +101,6 @@ class RedisRows:
             for digest, state in zip(batch, states, strict=True):
                 yield digest, State.of(state)
 
-    def pending_pages(self) -> int:
-        """Return the number of pending pages, without those whose lease has ended."""
-        digests = self.server.call("HKEYS", self.layout.pending)
-        return sum(len(state.pending) for _, state in self.states(digests))
-
     def size_bytes(self) -> int:
         """Return the bytes that all keys of the index take in the server, by samples of them."""
         keys = [*map(self.layout.state, STATES), *self._log_keys(0)]
@@ -113,8 +108,9 @@ class RedisRows:
         return sum(size or 0 for size in sizes)
 
     def require_no_crawl(self) -> None:
-        """Raise IndexLocked if pages are pending."""
-        pending = self.pending_pages()
+        """Raise IndexLocked if pages are pending whose leases have not ended."""
+        digests = self.server.call("HKEYS", self.layout.pending)
+        pending = sum(len(state.pending) for _, state in self.states(digests))
         if pending:
             raise IndexLocked(
                 self.location,
@@ -228,12 +224,6 @@ class RedisRows:
         """See `Store.replace_note`."""
         values = (encode_key(name), before or b"", after or b"")
         return bool(self._run(scripts.REPLACE_NOTE, *values))
-
-    def end_crawl(self, name: str, note: bytes) -> int:
-        """See `Index.end_crawl`."""
-        write = ("HSET", self.layout.notes, encode_key(name), note)
-        size: int = self.server.call_all([write, ("HLEN", self.layout.entries)])[1]
-        return size
 
     def write_lines(self, lines: Iterable[NearDuplicate]) -> None:
         """Write lines of the near-duplicate log whose numbers the server gave."""

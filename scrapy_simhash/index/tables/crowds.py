@@ -30,9 +30,6 @@ from scrapy_simhash.index.marks import (
     REQUEST_BITS,
     SITE_BITS,
     UNLIKE_ANY_REQUEST,
-    key_of,
-    request_of,
-    site_of,
 )
 
 if TYPE_CHECKING:
@@ -51,46 +48,44 @@ _KEY_AT, _SITE_AT, _KIND = np.uint64(64 - KEY_BITS), np.uint64(REQUEST_BITS), np
 _SITE_MASK, _REQUEST_MASK = np.uint64((1 << SITE_BITS) - 1), np.uint64((1 << REQUEST_BITS) - 1)
 
 
-def may_be_copies(mark: int, others: Words) -> Mask:
+def keys_of(marks: Words) -> Words:
+    """Return the keys of the names in marks."""
+    keys: Words = marks >> _KEY_AT
+    return keys
+
+
+def may_be_copies(mark: Words, others: Words) -> Mask:
     """Return False for each mark of a page that the page with `mark` cannot be a copy of."""
-    key = np.uint64(key_of(mark))
-    if not key:
-        return np.ones(len(others), np.bool_)
-    keys = others >> _KEY_AT
-    possible: Mask = (keys == key) | (keys == 0) | ((keys ^ key) & _KIND > 0)
-    site = np.uint64(site_of(mark))
-    if site:
-        sites = others >> _SITE_AT & _SITE_MASK
-        possible |= (sites != site) & (sites != 0)
+    key, keys = keys_of(mark), keys_of(others)
+    possible: Mask = (keys == key) | (keys == 0) | (key == 0) | ((keys ^ key) & _KIND > 0)
+    site, sites = (marks >> _SITE_AT & _SITE_MASK for marks in (mark, others))
+    possible |= (sites != site) & (sites != 0) & (site != 0)
     return possible
 
 
-def have_other_requests(mark: int, others: Words) -> Mask:
+def have_other_requests(mark: Words, others: Words) -> Mask:
     """Return True for each mark of a page whose callback is called with other arguments."""
-    request = request_of(mark)
-    if not request:
-        return np.zeros(len(others), np.bool_)
-    requests = others & _REQUEST_MASK
-    is_other: Mask = requests != 0
-    if request != UNLIKE_ANY_REQUEST:
-        is_other &= requests != np.uint64(request)
+    request, requests = mark & _REQUEST_MASK, others & _REQUEST_MASK
+    is_other: Mask = (requests != request) | (request == UNLIKE_ANY_REQUEST)
+    is_other &= (requests != 0) & (request != 0)
     return is_other
 
 
-def with_name(mark: int, others: Words) -> Indexes:
+def with_name(mark: Words, others: Words) -> Indexes:
     """Return the indexes of the marks with the name of `mark`, at most `CROWD`: those with its
     request first.
     """
-    same = np.flatnonzero(others >> _KEY_AT == np.uint64(key_of(mark)))
+    same = np.flatnonzero(keys_of(others) == keys_of(mark))
     order = have_other_requests(mark, others.take(same)).argsort(kind="stable")
     return same[order[:CROWD]]
 
 
 def nearest_copies(
-    mark: int, distances: NDArray[np.uint8], others: Words, are_probed: Callable[[Indexes], Mask]
+    mark: Words, distances: NDArray[np.uint8], others: Words, are_probed: Callable[[Indexes], Mask]
 ) -> Indexes:
     """Return the indexes of the pages to read, as the docstring of this module says.
 
+    :param mark: an array with one mark.
     :param distances: of pages within k, the oldest first; `others` are their marks.
     :param are_probed: returns True for the indexes of pages that the search may return.
     """

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from scrapy_simhash.index.marks import KEY_BITS, key_of
+from scrapy_simhash.index.marks import KEY_BITS
 from scrapy_simhash.index.probing import Prober
 from scrapy_simhash.index.tables.crowds import (
     COMPARED,
@@ -20,6 +20,7 @@ from scrapy_simhash.index.tables.crowds import (
     OTHERS,
     SAMPLE,
     SCANNED,
+    keys_of,
     may_be_copies,
     nearest_copies,
     with_name,
@@ -178,23 +179,21 @@ class Search:
         found: list[tuple[Positions, int]] = []
         totals = np.bincount(buckets.owners, counts.sum(axis=0), len(rows))
         for owner in np.flatnonzero(totals > CROWD).tolist():
-            is_own = buckets.owners == owner
+            is_own, mark = buckets.owners == owner, np.array([marks[owner]], np.uint64)
             own = self._prefixes.hashes_in_all(rows[owner : owner + 1])[0]
             is_exact = is_own & (buckets.hashes == own.take(buckets.tables))
             counts[:, is_own & ~is_exact] = 0
             exact = counts[:, is_exact]
             parts = max(int(np.count_nonzero(exact)), 1)
             scanned = self._read(begins[:, is_exact], exact.clip(max=SCANNED // parts))
-            possible = scanned[may_be_copies(marks[owner], self._rows.take(MARKS, scanned))]
+            possible = scanned[may_be_copies(mark, self._rows.take(MARKS, scanned))]
             found.append((self._rows.still_there(possible)[:COMPARED], owner))
             counts[:, is_exact] = exact.clip(max=SAMPLE // parts)
-            key = key_of(marks[owner])
+            key = int(keys_of(mark)[0])
             for run in self._runs if key else ():
                 slot = key << HASH_BITS - KEY_BITS >> HASH_BITS - run.bits
                 bucket = run.buckets(len(run.starts) - 1, slot, slot + 1)[:SCANNED]
-                found.append(
-                    (bucket[with_name(marks[owner], self._rows.take(MARKS, bucket))], owner)
-                )
+                found.append((bucket[with_name(mark, self._rows.take(MARKS, bucket))], owner))
         return [(positions, np.full(len(positions), owner)) for positions, owner in found]
 
     def _read_few(self, buckets: Buckets) -> Iterator[Positions]:
@@ -263,7 +262,8 @@ class Search:
             chosen = are_probed(np.arange(len(positions))).nonzero()[0]
         else:
             marks = self._rows.take(MARKS, positions)
-            chosen = nearest_copies(mark, _distances(fingerprints ^ row), marks, are_probed)
+            own_mark = np.array([mark], np.uint64)
+            chosen = nearest_copies(own_mark, _distances(fingerprints ^ row), marks, are_probed)
         chosen.sort()
         ids = self._rows.take(IDS, positions[chosen])
         numbers: list[int] = (ids & np.uint64(NUMBER_MASK)).tolist()
