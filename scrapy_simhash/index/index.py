@@ -7,7 +7,8 @@ entries, pending pages and sequence numbers. Each Index has the rules of its own
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from functools import wraps
+from typing import TYPE_CHECKING, Concatenate, ParamSpec, TypeVar
 
 from scrapy_simhash.errors import IndexClosed, SchemeError
 from scrapy_simhash.evidence import NO_EVIDENCE
@@ -36,6 +37,24 @@ if TYPE_CHECKING:
     from scrapy_simhash.scheme import Scheme
 
     AnyStore: TypeAlias = Store | RedisStore
+
+
+P = ParamSpec("P")
+Result = TypeVar("Result")
+
+
+def _atomic(
+    method: Callable[Concatenate[Index, P], Result],
+) -> Callable[Concatenate[Index, P], Result]:
+    """Let a method hold the lock of the store, and raise IndexClosed after `close`."""
+
+    @wraps(method)
+    def locked(self: Index, /, *arguments: P.args, **options: P.kwargs) -> Result:
+        with self._store.lock:
+            self._open()
+            return method(self, *arguments, **options)
+
+    return locked
 
 
 class Index:
@@ -109,6 +128,7 @@ class Index:
         """
         return self.observe_all([PageToObserve(key, fingerprint, evidence, in_scope)])[0]
 
+    @_atomic
     def observe_all(self, pages: Sequence[PageToObserve]) -> list[Observation]:
         """Observe pages in turn, and return their observations.
 
@@ -116,23 +136,21 @@ class Index:
         and a single Redis server answers for many in one round trip. If it raises an error, no page
         stays pending; in Redis, until leases end at the latest.
         """
-        with self._store.lock:
-            store = self._open()
-            for page in pages:
-                check_page(store.manifest.scheme, page.key, page.fingerprint)
-            observed = store.observe_all(pages, self.rules)
-            for observation, pending in observed:
-                if pending is not None:
-                    self._pending[observation.sequence, observation.key] = pending
-            return [observation for observation, _ in observed]
+        for page in pages:
+            check_page(self.scheme, page.key, page.fingerprint)
+        observed = self._store.observe_all(pages, self.rules)
+        for observation, pending in observed:
+            if pending is not None:
+                self._pending[observation.sequence, observation.key] = pending
+        return [observation for observation, _ in observed]
 
+    @_atomic
     def prefetch(self, pages: Sequence[tuple[int, Evidence]]) -> None:
         """Search for several pages at once, so that the next calls of `observe` are faster.
 
         :param pages: (fingerprint, evidence).
         """
-        with self._store.lock:
-            self._open().prefetch(pages, self.rules)
+        self._store.prefetch(pages, self.rules)
 
     def accept(self, observed: Observation) -> None:
         """Make a near-duplicate pending, so that `confirm` stores it beside its representative."""
@@ -156,20 +174,20 @@ class Index:
         """
         self.confirm_all([observed], gave_items=gave_items)
 
+    @_atomic
     def confirm_all(
         self, observed: Iterable[Observation | str], *, gave_items: bool = True
     ) -> None:
         """Confirm observations in turn, which takes less time on a single Redis server than
         `confirm` for each. If it raises an error, those that were not stored yet stay pending.
         """
-        with self._store.lock:
-            pages = [page for one in observed for page in self._select(one)]
-            for page in pages:
-                page.gave_items = gave_items
-            try:
-                self._store.confirm(pages, self.rules)
-            finally:
-                self._forget(pages)
+        pages = [page for one in observed for page in self._select(one)]
+        for page in pages:
+            page.gave_items = gave_items
+        try:
+            self._store.confirm(pages, self.rules)
+        finally:
+            self._forget(pages)
 
     def discard(self, observed: Observation | str) -> None:
         """Forget a pending page that failed, so that a copy can take its place.
@@ -180,19 +198,19 @@ class Index:
         """
         self.discard_all([observed])
 
+    @_atomic
     def discard_all(self, observed: Iterable[Observation | str]) -> None:
         """Discard observations, which may take less time than `discard` for each."""
-        with self._store.lock:
-            pages = [page for one in observed for page in self._select(one)]
-            self._store.release(pages)
-            self._forget(pages)
-            pairs = [
-                (page.observation.sequence, page.observation.key)
-                for page in pages
-                if page.observation.similar_to is not None
-            ]
-            self._unlogged.update(pairs)
-            self._store.unlog([sequence for sequence, _ in pairs])
+        pages = [page for one in observed for page in self._select(one)]
+        self._store.release(pages)
+        self._forget(pages)
+        pairs = [
+            (page.observation.sequence, page.observation.key)
+            for page in pages
+            if page.observation.similar_to is not None
+        ]
+        self._unlogged.update(pairs)
+        self._store.unlog([sequence for sequence, _ in pairs])
 
     def acted(self, observed: Observation, action: Action | None) -> None:
         """Record what was done with a page in its line of the near-duplicate log, if it has one.
@@ -201,6 +219,7 @@ class Index:
         """
         self.acted_all([(observed, action)])
 
+    @_atomic
     def acted_all(self, observed: Iterable[tuple[Observation, Action | None]]) -> None:
         """Record what was done with several pages; see `acted`."""
         lines = [
@@ -208,13 +227,12 @@ class Index:
             for one, action in observed
             if one.line is not None and (one.sequence, one.key) not in self._unlogged
         ]
-        with self._store.lock:
-            store = self._open()
-            store.write_lines(
-                [replace(line, action=action) for line, action in lines if action is not None]
-            )
-            store.unlog([line.sequence for line, action in lines if action is None])
+        self._store.write_lines(
+            [replace(line, action=action) for line, action in lines if action is not None]
+        )
+        self._store.unlog([line.sequence for line, action in lines if action is None])
 
+    @_atomic
     def query(self, fingerprint: int, evidence: Evidence = NO_EVIDENCE) -> list[Match]:
         """Return a match for each key of a stored or pending page within k, sorted: confirmed
         matches first, then by distance, then by age.
@@ -222,13 +240,12 @@ class Index:
         No page within the plan's guaranteed distance is missed. For larger distances see
         `TablePlan.expected_recall`. :raises SchemeError: the fingerprint does not fit the scheme.
         """
-        with self._store.lock:
-            store = self._open()
-            store.manifest.scheme.check_fingerprint(fingerprint)
-            found = store.within(fingerprint, self.max_distance, evidence.certainty)
-            page = PageToObserve("", fingerprint, evidence)
-            return _matches(self.rules.neighbours(page, found))
+        self.scheme.check_fingerprint(fingerprint)
+        found = self._store.within(fingerprint, self.max_distance, evidence.certainty)
+        page = PageToObserve("", fingerprint, evidence)
+        return _matches(self.rules.neighbours(page, found))
 
+    @_atomic
     def foresee(self, page: PageToObserve) -> Observation:
         """Return what `observe` would return in a crawl that has already seen all entries. Nothing
         is written.
@@ -237,18 +254,17 @@ class Index:
         :raises SchemeError: the fingerprint does not fit the scheme.
         """
         rules = replace(self.rules, incremental=True)
-        with self._store.lock:
-            store = self._open()
-            store.manifest.scheme.check_fingerprint(page.fingerprint)
-            stored = store.entry(page.key) if page.key else None
-            found = store.within(page.fingerprint, self.max_distance, page.evidence.certainty)
-            return rules.judge(page, stored, rules.last(page, stored), found, 0)[0]
+        self.scheme.check_fingerprint(page.fingerprint)
+        stored = self._store.entry(page.key) if page.key else None
+        found = self._store.within(page.fingerprint, self.max_distance, page.evidence.certainty)
+        return rules.judge(page, stored, rules.last(page, stored), found, 0)[0]
 
+    @_atomic
     def entry(self, key: str) -> Entry | None:
         """Return the stored entry of a key, or None."""
-        with self._store.lock:
-            return self._open().entry(key)
+        return self._store.entry(key)
 
+    @_atomic
     def remove(self, keys: Iterable[str]) -> list[str]:
         """Remove the entries of pages and their texts, and return the keys that had an entry.
 
@@ -257,20 +273,19 @@ class Index:
 
         :raises IndexLocked: this process has an index on disk open elsewhere.
         """
-        with self._store.lock:
-            return self._open().remove_pages(keys)
+        return self._store.remove_pages(keys)
 
+    @_atomic
     def near_duplicates(self, *, this_crawl: bool = False) -> Iterator[NearDuplicate]:
         """Return the lines of the near-duplicate log, or only those of this crawl, oldest first."""
-        with self._store.lock:
-            return self._open().near_duplicates(self.crawl_start if this_crawl else 0)
+        return self._store.near_duplicates(self.crawl_start if this_crawl else 0)
 
+    @_atomic
     def notes(self) -> list[tuple[str, bytes]]:
         """Return (name, note) of all notes: what slices keep beside the pages
         (`scrapy_simhash.slices`), and the history (`scrapy_simhash.index.history`).
         """
-        with self._store.lock:
-            return list(self._open().notes())
+        return list(self._store.notes())
 
     def end_crawl(self, name: str, note: bytes) -> int:
         """Write the note of this crawl (`scrapy_simhash.index.history`), and return the number of
@@ -318,24 +333,23 @@ class Index:
     def __exit__(self, *exception: object) -> None:
         self.close()
 
+    @_atomic
     def __len__(self) -> int:
         """Return the number of stored entries; pending ones don't count."""
-        with self._store.lock:
-            return len(self._open())
+        return len(self._store)
 
     def _open(self) -> AnyStore:
         if self._closed:
             raise IndexClosed(self._store.location, "used after close()")
         return self._store
 
+    @_atomic
     def _hold(self, observed: Observation, supersedes: str | None) -> None:
-        with self._store.lock:
-            pending = self._open().hold(observed, self.rules, supersedes)
-            self._pending[observed.sequence, observed.key] = pending
+        pending = self._store.hold(observed, self.rules, supersedes)
+        self._pending[observed.sequence, observed.key] = pending
 
     def _select(self, observed: Observation | str) -> list[Pending]:
         """Return the pending pages that an argument of `confirm` or `discard` means."""
-        self._open()
         if isinstance(observed, str):
             pages = [page for page in self._pending.values() if page.observation.key == observed]
             return sorted(pages, key=lambda page: page.observation.sequence)
