@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone
 from math import inf
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, TypeAlias
 from urllib.parse import unquote
 
 from scrapy_simhash.commands._settings import (
@@ -27,12 +27,8 @@ if TYPE_CHECKING:
     from scrapy_simhash.maintenance.sources import Location
 
 
-class Argument(NamedTuple):
-    """An argument of a subcommand: see `argument`."""
-
-    names: tuple[str, ...]
-    options: dict[str, Any]
-    instead: str = ""
+Argument: TypeAlias = tuple[tuple[str, ...], dict[str, Any], str]
+"""An argument of a subcommand: the names, options and `instead` of `argument`."""
 
 
 def argument(*names: str, instead: str = "", **options: Any) -> Argument:
@@ -41,7 +37,7 @@ def argument(*names: str, instead: str = "", **options: Any) -> Argument:
 
     :param instead: only one of the arguments with the same value may be given.
     """
-    return Argument(names, options, instead)
+    return names, options, instead
 
 
 def number_argument(
@@ -59,8 +55,7 @@ def number_argument(
             raise argparse.ArgumentTypeError(f"{text}: must be {allowed}")
         return value
 
-    shown_default = "" if default is None else " (default: %(default)s)"
-    shown = f"{meaning}{shown_default}"
+    shown = meaning if default is None else f"{meaning} (default: %(default)s)"
     return argument(option, metavar="N", type=number, default=default, help=shown)
 
 

@@ -121,7 +121,8 @@ class WorkerProcess(Generic[Content, Result]):
     """A worker process, with the jobs that it has. No method but `end` waits for the process.
 
     :param now_s: the time of the start, on the clock of the pool.
-    :raises WorkerError: the process cannot be started.
+    :raises WorkerError: there is no Python interpreter.
+    :raises OSError, ValueError: the process cannot be started.
     """
 
     def __init__(self, work: Work[Content, Result], now_s: float = 0.0) -> None:
@@ -135,13 +136,8 @@ class WorkerProcess(Generic[Content, Result]):
         self._received = bytearray()
         # In a frozen program, sys.executable is the program itself.
         if not sys.executable or getattr(sys, "frozen", False):
-            raise WorkerError(
-                f"no Python interpreter is available to start workers: {work.without_workers}"
-            )
-        try:
-            self._socket, theirs = socket.socketpair()
-        except OSError as error:
-            raise WorkerError(f"a worker cannot be started ({error})") from error
+            raise WorkerError(f"no Python interpreter is available: {work.without_workers}")
+        self._socket, theirs = socket.socketpair()
         # The worker inherits the mask, which blocks these signals until the worker ignores them.
         mask = signal.pthread_sigmask(signal.SIG_BLOCK, IGNORED_SIGNALS)
         try:
@@ -154,9 +150,9 @@ class WorkerProcess(Generic[Content, Result]):
                 pass_fds=(theirs.fileno(),),
                 env={**_ONE_THREAD, **os.environ},
             )
-        except (OSError, ValueError) as error:
+        except BaseException:
             self._socket.close()
-            raise WorkerError(f"a worker cannot be started ({error})") from error
+            raise
         finally:
             signal.pthread_sigmask(signal.SIG_SETMASK, mask)
             theirs.close()
@@ -363,7 +359,9 @@ class WorkerPool(Generic[Content, Result]):
         try:
             worker = WorkerProcess(self._work, self._now_s)
         except Exception as error:  # noqa: BLE001 - also if there is no memory
-            self._failed_to_start(str(error) or type(error).__name__)
+            self._failed_to_start(
+                f"a worker cannot be started ({str(error) or type(error).__name__})"
+            )
         else:
             self._workers.append(worker)
             self._selector.register(worker, EVENT_READ, worker)
@@ -380,12 +378,10 @@ class WorkerPool(Generic[Content, Result]):
             return
         for kind, content in ((answer[:1], answer[1:]) for answer in answers):
             error = content.decode("utf-8", "backslashreplace") if kind == ERROR else ""
-            if kind not in (RESULT, ERROR) or (worker.is_ready and not worker.jobs):
-                # Without a job, nobody asked for an answer, so none can be trusted.
-                self._lose(worker, "memory" if kind == MEMORY else "worker_died")
-                return
-            if not worker.is_ready and error:
-                self._lose(worker, error)
+            # Without a job, nobody asked for an answer, so none can be trusted.
+            is_asked = bool(worker.jobs) if worker.is_ready else not error
+            if kind not in (RESULT, ERROR) or not is_asked:
+                self._lose(worker, error or ("memory" if kind == MEMORY else "worker_died"))
                 return
             if worker.is_ready:
                 future = worker.answered(self._now_s)
