@@ -138,9 +138,8 @@ def plain_codes(characters: Characters) -> NDArray[Any]:
 
 def text_of(codes: NDArray[Any]) -> str:
     """Return the text with these code points, of a type as in `Characters`."""
-    if codes.itemsize == 1:
-        return codes.tobytes().decode("ascii")
-    return codes.tobytes().decode("utf-32-le", "surrogatepass")
+    encoding = "ascii" if codes.itemsize == 1 else "utf-32-le"
+    return codes.tobytes().decode(encoding, "surrogatepass")
 
 
 @lru_cache(maxsize=4096)

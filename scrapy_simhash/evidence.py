@@ -63,9 +63,8 @@ def same_request(one: Evidence, other: Evidence) -> bool:
     """Return True if the callbacks of two pages are called with the same arguments, or it is
     unknown of a page what its callback is called with.
     """
-    if not one.request or not other.request:
-        return True
-    return one.request == other.request != UNLIKE_ANY
+    is_unknown = not one.request or not other.request
+    return is_unknown or one.request == other.request != UNLIKE_ANY
 
 
 def encode_evidence(evidence: Evidence) -> bytes:

@@ -50,14 +50,11 @@ class FeatureHash(NamedTuple):
 def _xxh3(features: Sequence[str], bits: int) -> bytes:
     """Return the XXH3-128 of each feature with the seeds 0, 1, …, joined and cut to the width."""
     encoded = _encoded(features)
-    seeds = -(-bits // _XXH3_BITS)
-    parts = [b""] * (seeds * len(encoded))
-    for seed in range(seeds):
-        parts[seed::seeds] = map(xxh3_128_digest, encoded, repeat(seed))
-    digests = b"".join(parts)
-    if bits % _XXH3_BITS == 0 or not digests:
-        return digests
-    rows = np.frombuffer(digests, dtype=np.uint8).reshape(len(encoded), -1)
+    digests = [
+        np.frombuffer(b"".join(map(xxh3_128_digest, encoded, repeat(seed))), np.uint8)
+        for seed in range(-(-bits // _XXH3_BITS))
+    ]
+    rows = np.hstack([one.reshape(-1, _XXH3_BITS // 8) for one in digests])
     return rows[:, : bits // 8].tobytes()
 
 
