@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import math
 from collections import Counter
-from functools import lru_cache
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -73,9 +73,8 @@ def weighted_features(
     if pairs and len(tokens) > 1:
         counts.update(shingles(tokens, 2, joiner))
     if weighting in _BY_COUNT:
-        weigh = _BY_COUNT[weighting]
-        weights = {count: weigh(count) for count in set(counts.values())}
-        features = {feature: weights[count] for feature, count in counts.items()}
+        weigh = cache(_BY_COUNT[weighting])
+        features = {feature: weigh(count) for feature, count in counts.items()}
     elif idf is None:
         raise SchemeError("the weightings levels and tf-idf need an IDF table: set idf")
     else:

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import math
 import re
+from itertools import compress
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from scrapy_simhash.errors import EmptyText, SchemeError
@@ -57,9 +58,8 @@ def weighted_sums(bits: NDArray[np.uint8], weights: NDArray[np.float64]) -> NDAr
     :param bits: 0 or 1; a row for each feature, a column for each bit.
     :param weights: of the features. Whole numbers with a sum below 2**52 give an exact result.
     """
-    total: float = weights.sum()
     # Not a matrix product: the threads of numpy's linear algebra keep cores busy between pages.
-    sums: NDArray[np.float64] = 2 * np.einsum("i,ij->j", weights, bits) - total
+    sums: NDArray[np.float64] = 2 * np.einsum("i,ij->j", weights, bits) - weights.sum()
     return sums
 
 
@@ -82,7 +82,16 @@ def simhash(
     :raises SchemeError: a weight is negative, infinite or not a number.
     :raises UnsupportedText: the hash does not support a feature.
     """
-    names, weights = _positive_features(features)
+    names, values = tuple(zip(*features, strict=True)) or ((), ())
+    try:
+        weights = np.fromiter(values, dtype=np.float64, count=len(names))
+    except (OverflowError, TypeError, ValueError) as error:
+        raise SchemeError(f"feature weights must be finite numbers: {error}") from error
+    if not ((weights >= 0) & (weights < math.inf)).all():
+        raise SchemeError("feature weights must be finite and not negative")
+    names, weights = tuple(compress(names, weights)), weights[weights > 0]
+    if not names:
+        raise EmptyText("no feature is left to fingerprint")
     totals = np.zeros(bits, dtype=np.float64)
     if sums == "exact":
         # Scaling by a power of two is exact, so only fractions are rounded.
@@ -100,27 +109,6 @@ def simhash(
             # accumulate() adds row by row; sum() may add in pairs.
             totals = np.add.accumulate(np.vstack([totals, signed]), axis=0)[-1]
     return _from_sums(totals[None], np.sqrt(np.square(weights).sum()), tie)[0]
-
-
-def _positive_features(
-    features: Iterable[tuple[str, float]],
-) -> tuple[Sequence[str], NDArray[np.float64]]:
-    """Return the features with a weight above zero, and their weights. Raise as `simhash` does."""
-    names, values = tuple(zip(*features, strict=True)) or ((), ())
-    try:
-        weights = np.fromiter(values, dtype=np.float64, count=len(names))
-    except (OverflowError, TypeError, ValueError) as error:
-        raise SchemeError(f"feature weights must be finite numbers: {error}") from error
-    heaviest = float(weights.max(initial=0.0))
-    lightest = float(weights.min(initial=heaviest))
-    if not (lightest >= 0 and heaviest < math.inf):  # this way around for NaN
-        raise SchemeError("feature weights must be finite and not negative")
-    if heaviest == 0:
-        raise EmptyText("no feature is left to fingerprint")
-    if lightest == 0:
-        names = tuple(name for name, weight in zip(names, weights, strict=True) if weight)
-        weights = weights[weights > 0]
-    return names, weights
 
 
 def simhashes_of_hashes(

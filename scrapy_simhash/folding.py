@@ -19,10 +19,9 @@ from scrapy_simhash.characters import (
     text_of,
 )
 
-_MAX_MARKS = 30
-# Matches every run of more than 30 combining marks, and seldom anything else.
-_MAYBE_MANY_MARKS = re.compile("[^\\w\\s\\x00-\u02ff]{31,}")
-_GRAPHEME_JOINER = "\u034f"
+# Matches 30 combining marks before another one, and seldom anything else.
+_MANY_MARKS = re.compile("[^\\w\\s\\x00-\u02ff]{30}(?=[^\\w\\s\\x00-\u02ff])")
+_AND_GRAPHEME_JOINER = "\\g<0>\u034f"
 _DOT_ABOVE = "\u0307"
 _WIDE_PUNCTUATION = "\uff0c\uff1a\uff1b\uff08\uff09\uff01\uff1f\u3000\u00a0\u2026"
 # (character, what it is folded to), for characters in very many texts. Replacing them first is
@@ -93,22 +92,6 @@ def nfkc(text: str) -> str:
     """
     if unicodedata.is_normalized("NFKC", text):  # linear time: False at the first unsorted mark
         return text
-    # `_MAYBE_MANY_MARKS` would take the half-width forms of these two marks for letters.
+    # `_MANY_MARKS` would take the half-width forms of these two marks for letters.
     text = text.replace("\uff9e", "\u3099").replace("\uff9f", "\u309a")
-    return unicodedata.normalize("NFKC", _MAYBE_MANY_MARKS.sub(_divide, text))
-
-
-def _divide(run: re.Match[str]) -> str:
-    """Return a run of characters with joiners, so that at most 30 marks follow each other."""
-    parts = []
-    marks = 0
-    for character in run.group():
-        decomposed = unicodedata.normalize("NFKD", character)
-        if not unicodedata.combining(decomposed[0]):
-            marks = 0
-        elif marks + len(decomposed) > _MAX_MARKS:
-            parts.append(_GRAPHEME_JOINER)
-            marks = 0
-        marks += sum(map(bool, map(unicodedata.combining, decomposed)))
-        parts.append(character)
-    return "".join(parts)
+    return unicodedata.normalize("NFKC", _MANY_MARKS.sub(_AND_GRAPHEME_JOINER, text))
