@@ -66,7 +66,9 @@ def content_bytes(tokens: Sequence[str], token_hashes: NDArray[np.uint64]) -> by
 
 def capitalized(text: str) -> str:
     """Return the different words of a text that begin with a capital letter, sorted."""
-    return " ".join(sorted({word.casefold() for word in _WORD.findall(text) if word[0].isupper()}))
+    pieces = " ".join(piece for piece in text.split() if not piece.islower())
+    words = {word.casefold() for word in _WORD.findall(pieces) if word[0].isupper()}
+    return " ".join(sorted(words))
 
 
 def content_differs(one: bytes, other: bytes) -> bool:

@@ -181,8 +181,9 @@ def _without_lines(text: str, names: Iterable[str]) -> str:
 def _has_diacritics(text: str, names: Iterable[str]) -> bool:
     """Return True if a case-folded text has diacritics in a word that is in none of the names."""
     known = unicodedata.normalize("NFC", " ".join(names).casefold())
-    words = [] if text.isascii() else _WORD.findall(unicodedata.normalize("NFC", text))
-    others = " ".join(word for word in set(words) if not word.isascii() and word not in known)
+    pieces = " ".join(piece for piece in text.split() if not piece.isascii())
+    words = set(_WORD.findall(unicodedata.normalize("NFC", pieces)))
+    others = " ".join(word for word in words if word not in known)
     return without_diacritics(others) != others
 
 

@@ -17,7 +17,7 @@ from scrapy_simhash.extraction.consent import consent_banners
 from scrapy_simhash.extraction.elements import names_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Container, Iterator
+    from collections.abc import Callable, Collection
 
     from lxml.html import HtmlElement
 
@@ -105,8 +105,9 @@ def rename_by_attributes(elements: Elements) -> list[tuple[HtmlElement, str]]:
     for element in asides(elements):
         rename(element, ASIDE)
     _rename_by_tag(elements, rename)
-    for element in _lists_beside_heading(elements, besides):
-        rename(element, ASIDE)
+    for element in besides - {elements.root}:
+        if element.tag in ("nav", "aside") and _is_list_beside_heading(element, elements.root):
+            rename(element, ASIDE)
     headings = [
         h1 for h1 in elements.tagged("h1") if h1.tag == "h1" and not _is_inside(h1, _LEFT_OUT)
     ]
@@ -118,23 +119,18 @@ def rename_by_attributes(elements: Elements) -> list[tuple[HtmlElement, str]]:
     return renamed
 
 
-def _lists_beside_heading(
-    elements: Elements, besides: Container[HtmlElement]
-) -> Iterator[HtmlElement]:
-    """Yield those of the elements that follow the heading, in `main` or beside it, and have many
-    links. They may be all that the page has.
+def _is_list_beside_heading(element: HtmlElement, root: HtmlElement) -> bool:
+    """Return True for an element with many links that follows the heading, in `main` or beside it.
+    It may be all that the page has.
     """
-    around_headings: set[HtmlElement | None] = set()
-    for element in elements.root.iter("h1", "nav", "aside"):
-        above = element.getparent()
-        if element.tag == "h1":
-            around_headings.add(above)
-        elif element in besides and around_headings:
-            is_beside = above in around_headings and above.tag != "body"
-            links = sum(1 for _ in islice(element.iter("a"), _MIN_LINKS_OF_LIST))
-            is_list = links == _MIN_LINKS_OF_LIST and next(element.iter("h1"), None) is None
-            if is_list and (is_beside or _is_inside(element, ("main",))):
-                yield element
+    links = sum(1 for _ in islice(element.iter("a"), _MIN_LINKS_OF_LIST))
+    if links < _MIN_LINKS_OF_LIST or next(element.iter("h1"), None) is not None:
+        return False
+    is_beside = next(element.itersiblings("h1", preceding=True), None) is not None
+    if is_beside and element.getparent().tag != "body":
+        return True
+    first = next(one for one in root.iter("h1", element.tag) if one.tag == "h1" or one is element)
+    return first is not element and _is_inside(element, ("main",))
 
 
 def _rename_by_tag(elements: Elements, rename: Callable[[HtmlElement, str], None]) -> None:

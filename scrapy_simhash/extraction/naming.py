@@ -72,7 +72,7 @@ def page_names(
     # A link to the front page may have the name of the page as its text.
     title_parts = parts_of(title)
     own = headings or [max(title_parts, key=len, default="")]
-    linked = [text for text in _home_links(elements.root, host) if text not in own]
+    linked = [text for text in _home_links(elements, host) if text not in own]
     sites = (*facts.sites, *([host, *labels] if host else ()), *linked)
     declared_names = facts.main(_sameness([title, facts.title, *headings])).names
     brand = next(iter(facts.sites), "")
@@ -158,13 +158,13 @@ def _lower_headings(elements: Elements, lines: Sequence[Line], count: int) -> li
     return list(islice(found, count))
 
 
-def _home_links(root: HtmlElement, host: str) -> list[str]:
+def _home_links(elements: Elements, host: str) -> list[str]:
     """Return the texts of links to the front page, which name the site, or say "Home".
 
     :param host: the host that the page declares; if empty, that of the first such link with one.
     """
     found: dict[str, None] = {}
-    for link in islice(root.iter("a"), _MAX_LINKS):
+    for link in elements.tagged("a")[:_MAX_LINKS]:
         href = link.get("href", "")
         # Addresses without a scheme are mostly made by scripts, for all links alike.
         if href.startswith("//") or not leads_home(href):
