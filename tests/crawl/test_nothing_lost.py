@@ -5,8 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.crawl.generated import SHAPES
-from tests.crawl.harness import python
+from tests.crawl.generated import SHAPES, chosen, compared, ways
 from tests.index.redis_servers import needs_redis
 
 # Of each shape; each seed means two crawls.
@@ -15,11 +14,6 @@ THOROUGH_SEEDS = 70
 # pages. Where rescheduled and discarded pages follow, nothing depends on time: all are exact.
 # `python -m tests.crawl.generated ways` prints the counts of now.
 WAYS = json.loads(Path(__file__).with_name("generated_ways.json").read_text(encoding="utf-8"))
-
-
-def compared(*arguments):
-    done = python("-m", "tests.crawl.generated", *arguments)
-    return [json.loads(line) for line in done.stdout.splitlines()]
 
 
 def check(results):
@@ -32,10 +26,10 @@ def check(results):
 
 
 @pytest.mark.parametrize("part", range(2))
-def test_each_way_of_each_shape_spares_what_it_has_spared(part):
+def test_each_way_of_each_shape_spares_what_it_has_spared(tmp_path, part):
     """Pages come one after the other, so that the numbers are the same each time."""
     shapes = [*SHAPES][part::2]
-    results = compared("ways", *shapes)
+    results = [*compared(tmp_path, ways(*shapes))]
     check(results)
     seen = [(result["shape"], result["way"]) for result in results]
     assert sorted(seen) == sorted((shape, way) for shape in shapes for way in WAYS[shape])
@@ -53,12 +47,12 @@ def test_each_way_of_each_shape_spares_what_it_has_spared(part):
 
 @pytest.mark.thorough
 @pytest.mark.parametrize("shape", SHAPES)
-def test_many_crawls(shape):
-    check(compared(1, THOROUGH_SEEDS, shape))
+def test_many_crawls(tmp_path, shape):
+    check(compared(tmp_path, (chosen(shape, seed) for seed in range(1, 1 + THOROUGH_SEEDS))))
 
 
 @pytest.mark.thorough
 @needs_redis
-def test_crawls_with_an_index_in_redis(redis_server, monkeypatch):
+def test_crawls_with_an_index_in_redis(redis_server, tmp_path, monkeypatch):
     monkeypatch.setenv("CRAWL_WITH_REDIS", redis_server.url)
-    check(compared(1, 3))
+    check(compared(tmp_path, (chosen(shape, seed) for seed in (1, 2, 3) for shape in SHAPES)))
