@@ -80,7 +80,7 @@ class SimhashExtension:
         )
         self._starts = CrawlStarts(crawler.settings)
         memory = {
-            "resumed": self._starts.is_resumed,
+            "resumed": bool(self._starts),
             "incremental": settings("SIMHASH_INCREMENTAL"),
         }
         self.following = Following(self.arguments, **memory)

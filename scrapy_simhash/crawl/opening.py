@@ -64,7 +64,7 @@ def open_for_crawl(
     :param warn: called with a message and its arguments if the index does not fit the settings.
     :raises SimhashError: the index cannot be opened.
     """
-    crawl_start = starts.crawl_start(str(location))
+    crawl_start = starts.get(str(location))
     options: dict[str, Any] = {
         "max_distance": settings.max_distance,
         "confirmation": settings.confirmation,
@@ -227,31 +227,26 @@ def _open_with_its_own(opened: Callable[..., _Opened], warn: Warn, **options: An
         return opened(**options | {"max_distance": None})
 
 
-class CrawlStarts:
-    """The sequence numbers at which a crawl began in its indexes, stored in its JOBDIR."""
+class CrawlStarts(dict[str, int]):
+    """Location of an index → the sequence number at which this crawl began in it.
+
+    It is stored in the JOBDIR of the crawl. At first, it is empty, unless the crawl goes on after a
+    pause.
+    """
 
     def __init__(self, settings: BaseSettings) -> None:
         directory = job_dir(settings)
         self._path = None if directory is None else Path(directory, FILE_NAME)
-        self._starts = {} if self._path is None else _read_starts(self._path)
-
-    @property
-    def is_resumed(self) -> bool:
-        """Return True if this crawl goes on after a pause."""
-        return bool(self._starts)
-
-    def crawl_start(self, location: str) -> int | None:
-        """Return this crawl's first sequence number in an index; None if it is unknown."""
-        return self._starts.get(location)
+        super().__init__({} if self._path is None else _read_starts(self._path))
 
     def record(self, index: Index) -> None:
         """Store this crawl's first sequence number in an index."""
         if self._path is None:
             return
-        self._starts[index.location] = index.crawl_start
+        self[index.location] = index.crawl_start
         try:
             with replaced(self._path) as temporary:
-                temporary.write_text(json.dumps({"began": self._starts}), encoding="utf-8")
+                temporary.write_text(json.dumps({"began": self}), encoding="utf-8")
         except OSError as error:
             logger.warning(
                 "simhash: %s cannot be written (%s): after a pause, copies of earlier pages "

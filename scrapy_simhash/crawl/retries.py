@@ -46,7 +46,6 @@ if TYPE_CHECKING:
 
 META_KEY = "simhash_second_chance"
 MAX_HELD = 10_000
-_REMEMBERED_PAGES = 1000
 _TRIED_COPIES = 10
 _MAX_RESPONSE_BYTES = 16 << 20
 
@@ -187,7 +186,7 @@ class Retries:
         self._open_questions = 0
         # (key under which a page that came again is settled later, fingerprint) → the key that it
         # came again for, and its content.
-        self._came: LocalCache[tuple[str, int], tuple[str, Text]] = LocalCache(_REMEMBERED_PAGES)
+        self._came: LocalCache[tuple[str, int], tuple[str, Text]] = LocalCache(MAX_HELD)
         self._closing = False
         self.gives_items = False
         """The crawl has given items from pages. Set by `begin_giving`."""

@@ -55,9 +55,9 @@ def test_a_damaged_file_is_one_warning_and_no_knowledge(tmp_path, caplog, conten
     [record] = caplog.records
     assert record.levelno == logging.WARNING
     assert str(tmp_path / FILE_NAME) in record.message
-    assert damaged.crawl_start("/index") is None
+    assert damaged.get("/index") is None
     damaged.record(FakeIndex("/index", 3))
-    assert job(tmp_path).crawl_start("/index") == 3
+    assert job(tmp_path).get("/index") == 3
     assert len(caplog.records) == 1
 
 
@@ -65,7 +65,7 @@ def test_a_file_that_cannot_be_written_or_deleted_is_a_warning(tmp_path, caplog)
     (tmp_path / FILE_NAME).mkdir()
     in_the_way = job(tmp_path)
     in_the_way.record(FakeIndex("/index", 3))
-    assert in_the_way.crawl_start("/index") == 3
+    assert in_the_way.get("/index") == 3
     in_the_way.delete()
     read, written, deleted = (record.message for record in caplog.records)
     assert "cannot be read" in read
