@@ -33,7 +33,7 @@ from heapq import nsmallest
 from html import unescape
 from itertools import islice
 from typing import TYPE_CHECKING, Any
-from urllib.parse import unquote, urlsplit
+from urllib.parse import unquote
 
 from scrapy.http import TextResponse
 from scrapy.linkextractors import IGNORED_EXTENSIONS
@@ -92,6 +92,8 @@ _ENDINGS = "|".join(
 _URL_OF_FILE = re.compile(rf"[^\s?#]+\.({_ENDINGS})([?#]\S*)?", re.IGNORECASE)
 # A piece of a URL with the number of something. Longer ones are session ids.
 _NUMBERED = re.compile(r"(.*=)?\d{1,8}")
+# A part of a path that may be the code of something.
+_CODE = re.compile(r"(?=.*\d)(?=.*[a-z_-])[\w-]{5,}")
 _URL_STARTS = ("/", "?", "http:", "https:")
 # Texts that copies of an entry may have of their own: the time now, and random names.
 _NO_ENTRY = re.compile(
@@ -183,6 +185,8 @@ class ForeignValues:
         original = (page.verdict and page.verdict.representative) or page.key
         known = self._given.setdefault(original, Given())
         page.items_looked_at += 1
+        if page.items_looked_at == 1:
+            page.known_items = len(known.items)
         callback = self._arguments.callback_name(page.request)
         entry = _entry(page, response, item)
         if callback in self._lists:
@@ -196,7 +200,7 @@ class ForeignValues:
                 new |= self._foreign(page, response, item)
             if leads_on and not is_unknown:
                 new |= _said(page, item)
-            differs = bool(new) and not any(new.issubset(one) for one in known.items)
+            differs = bool(new) and not any(map(new.issubset, known.items[: page.known_items]))
             if differs or page.items_looked_at == 1:
                 self._points[callback] += _NEVER if differs else _COPY_POINTS
             page.given.entries.extend(entry)
@@ -287,7 +291,8 @@ def _short(item: Any) -> Iterator[tuple[str, int]]:
 def _texts(page: PageState, item: Any) -> set[int]:
     """Return hashes of all that an item says, by words and by texts."""
     words = filter(None, map(_words, islice(_read(item), _MAX_VALUES)))
-    return {*map(hash, words), *(one for _, one in _short(item)), *_said(page, item)}
+    short = (one for _, one in _short(item))
+    return {*map(hash, words), *short, *_said(page, item)}
 
 
 def _said(page: PageState, item: Any) -> set[int]:
@@ -358,11 +363,15 @@ def _is_url(text: str) -> bool:
 
 
 def _names_in(url: str) -> list[str]:
-    """Return the name of the file in a URL with its folder, or else the numbers in it."""
+    """Return the name of the file in a URL with its folder, or else the numbers in it and the code
+    at the end of its path.
+    """
+    path = re.split("[?#]", url.casefold(), maxsplit=1)[0].split("/")
     if _URL_OF_FILE.fullmatch(url):
-        return ["/".join(urlsplit(url).path.casefold().split("/")[-2:])]
+        return ["/".join(path[-2:])]
     numbered = filter(_NUMBERED.fullmatch, pieces_of(url))
-    return [piece if "=" in piece else f"/{piece}" for piece in numbered]
+    code = filter(_CODE.fullmatch, [path[-1].partition(";")[0]])
+    return [*code, *(piece if "=" in piece else f"/{piece}" for piece in numbered)]
 
 
 def _words(text: str) -> tuple[str, ...]:

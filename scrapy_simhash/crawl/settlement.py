@@ -71,7 +71,8 @@ class PageState:
     :param asked_again: the spider has asked for this page again.
     :param items_lead_on: a pipeline or a handler of a signal turned an item into a request.
     :param items_looked_at: number of items that were looked at for foreign words, `has_foreign` if
-        the page cannot speak for its copies, and `given` what its items say, see
+        the page cannot speak for its copies, `given` what its items say, and `known_items` the
+        number of items of its representative and of earlier copies before its first one, see
         `scrapy_simhash.crawl.foreign_values`.
     :param said: the text of the page, `markup` all of it, and `values` the numbers in attributes
         and scripts, once an item was compared with them.
@@ -112,6 +113,7 @@ class PageState:
     items_looked_at: int = 0
     has_foreign: bool = False
     given: Given = field(default_factory=Given)
+    known_items: int = 0
     said: str = ""
     markup: str = ""
     values: set[str] = field(default_factory=set)
