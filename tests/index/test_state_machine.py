@@ -361,7 +361,8 @@ class SideBySide(RuleBasedStateMachine):
     @rule(incremental=st.booleans())
     def pause_and_go_on(self, incremental):
         self.happened["step"] += 1
-        began, of_oracle = [index.crawl_start for index in self.indexes], self.oracle.began
+        began = [index.rules.crawl_start for index in self.indexes]
+        of_oracle = self.oracle.began
         self.reopen(incremental=incremental)
         for index, one in zip(self.indexes, began, strict=True):
             index.rules = replace(index.rules, crawl_start=one)
