@@ -7,6 +7,7 @@ crawls of a group at once. What happened is written as JSON, one result per craw
 
 from __future__ import annotations
 
+import asyncio
 import io
 import json
 import logging
@@ -14,7 +15,7 @@ import sys
 from contextlib import suppress
 from dataclasses import asdict, is_dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from itemadapter import ItemAdapter
 from scrapy import signals
@@ -24,7 +25,12 @@ from scrapy.settings import Settings
 from scrapy.settings.default_settings import TWISTED_REACTOR
 from scrapy.utils.misc import load_object
 from scrapy.utils.reactor import install_reactor
+from twisted.internet.defer import Deferred
 
+if TYPE_CHECKING:
+    from twisted.python.failure import Failure
+
+PROCESSES = {one.__name__: one for one in (AsyncCrawlerProcess, CrawlerProcess)}
 LOG_FORMAT = "%(levelname)s [%(name)s] %(message)s"
 
 
@@ -35,50 +41,45 @@ class Recorder:
         self._crawler = crawler
         self._log = log
         self._spider: Any = None
-        self.items: list[dict[str, Any]] = []
-        self.dropped: list[dict[str, Any]] = []
-        self.item_errors: list[str] = []
-        self.finish_reason: str | None = None
-        self.error: dict[str, str] | None = None
-        for signal, handler in (
-            (signals.spider_opened, self.spider_opened),
-            (signals.spider_closed, self.spider_closed),
-            (signals.item_scraped, self.item_scraped),
-            (signals.item_dropped, self.item_dropped),
-            (signals.item_error, self.item_error),
+        self._told: dict[str, Any] = {"items": [], "dropped": [], "item_errors": []}
+        self._told |= {"finish_reason": None, "error": None}
+        for name in (
+            "spider_opened",
+            "spider_closed",
+            "item_scraped",
+            "item_dropped",
+            "item_error",
         ):
-            crawler.signals.connect(handler, signal=signal)
+            crawler.signals.connect(getattr(self, name), signal=getattr(signals, name))
 
     def spider_opened(self, spider: Any) -> None:
         self._spider = spider
 
     def spider_closed(self, spider: Any, reason: str) -> None:
-        self.finish_reason = reason
+        self._told["finish_reason"] = reason
 
     def item_scraped(self, item: Any) -> None:
-        self.items.append(_plain_item(item))
+        self._told["items"].append(_plain_item(item))
 
     def item_dropped(self, item: Any, exception: Exception) -> None:
-        self.dropped.append({"item": _plain_item(item), "exception": type(exception).__name__})
+        dropped = {"item": _plain_item(item), "exception": type(exception).__name__}
+        self._told["dropped"].append(dropped)
 
     def item_error(self, failure: Any) -> None:
-        self.item_errors.append(repr(failure.value))
+        self._told["item_errors"].append(repr(failure.value))
 
-    def failed(self, error: BaseException) -> None:
-        self.error = {"type": type(error).__name__, "message": str(error)}
+    def ended(self, failure: Failure | None) -> None:
+        if failure is not None:
+            error = failure.value
+            self._told["error"] = {"type": type(error).__name__, "message": str(error)}
 
     def result(self) -> dict[str, Any]:
         stats = None
         with suppress(RuntimeError):  # newer Scrapys raise if the crawl did not get that far
             stats = self._crawler.stats
-        return {
+        return self._told | {
             "events": getattr(self._spider, "events", []),
-            "items": self.items,
-            "dropped": self.dropped,
-            "item_errors": self.item_errors,
             "stats": {} if stats is None else stats.get_stats(),
-            "finish_reason": self.finish_reason,
-            "error": self.error,
             "log": self._log.getvalue(),
         }
 
@@ -88,17 +89,12 @@ class Run:
 
     def __init__(self, scenario: dict[str, Any]) -> None:
         self._groups = scenario["groups"]
-        process_class = {
-            "AsyncCrawlerProcess": AsyncCrawlerProcess,
-            "CrawlerProcess": CrawlerProcess,
-        }[scenario["process"]]
-        settings = scenario["process_settings"]
-        if process_class is CrawlerProcess:
+        self._settings = settings = scenario["process_settings"]
+        if scenario["process"] == "CrawlerProcess":
             install_reactor(settings.get("TWISTED_REACTOR", TWISTED_REACTOR))
-        self._process_settings = settings
-        self._process: Any = process_class(Settings(settings))
+        self._process: Any = PROCESSES[scenario["process"]](Settings(settings))
         self._recorders: list[Recorder] = []
-        self._handler: logging.Handler | None = None
+        self._handler = logging.StreamHandler()
 
     def results(self) -> list[dict[str, Any]]:
         self._next_group()
@@ -112,38 +108,29 @@ class Run:
         log = self._new_log()
         running = len(group)
 
-        def done(recorder: Recorder, error: BaseException | None) -> None:
+        def done(failure: Failure | None, recorder: Recorder) -> None:
             nonlocal running
-            if error is not None:
-                recorder.failed(error)
+            recorder.ended(failure)
             running -= 1
             if not running:
                 self._next_group()
 
         for crawl in group:
-            crawler = Crawler(
-                _spider_class(crawl), Settings(self._process_settings | crawl["settings"])
-            )
+            crawler = Crawler(_spider_class(crawl), Settings(self._settings | crawl["settings"]))
             recorder = Recorder(crawler, log)
             self._recorders.append(recorder)
-            task = self._process.crawl(crawler, **crawl["arguments"])
-            if isinstance(self._process, AsyncCrawlerProcess):
-                task.add_done_callback(lambda task, r=recorder: done(r, task.exception()))
-            else:
-                task.addCallbacks(
-                    lambda _, r=recorder: done(r, None),
-                    lambda failure, r=recorder: done(r, failure.value),
-                )
+            crawling = self._process.crawl(crawler, **crawl["arguments"])
+            if isinstance(crawling, asyncio.Task):
+                crawling = Deferred.fromFuture(crawling)
+            crawling.addBoth(done, recorder)
 
     def _new_log(self) -> io.StringIO:
-        root = logging.getLogger()
-        if self._handler is not None:
-            root.removeHandler(self._handler)
         log = io.StringIO()
+        logging.getLogger().removeHandler(self._handler)
         self._handler = logging.StreamHandler(log)
         self._handler.setLevel(logging.INFO)
         self._handler.setFormatter(logging.Formatter(LOG_FORMAT))
-        root.addHandler(self._handler)
+        logging.getLogger().addHandler(self._handler)
         return log
 
 

@@ -112,12 +112,12 @@ class Handler(BaseHTTPRequestHandler):
 
 
 @contextmanager
-def serving(make: Callable[[str], Site] = Site, handler: type[Handler] = Handler) -> Iterator[Any]:
+def serving(make: Callable[[str], Site] = Site) -> Iterator[Any]:
     """Serve a site while the block runs.
 
     :param make: returns the site, from its address.
     """
-    with _Server(("127.0.0.1", 0), handler) as server:
+    with _Server(("127.0.0.1", 0), Handler) as server:
         site = server.site = make(f"http://127.0.0.1:{server.server_port}")
         thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05})
         thread.start()
