@@ -41,7 +41,14 @@ FOLDED = 64
 MARK = 128
 """A combining mark. It belongs to the run of the character before it."""
 
-_HAN = ((0x3005, 0x3005), (0x3007, 0x3007), (0x3400, 0x4DBF), (0x4E00, 0x9FFF), (0xF900, 0xFAFF))
+_HAN = (
+    (0x3005, 0x3005),
+    (0x3007, 0x3007),
+    (0x3400, 0x4DBF),
+    (0x4E00, 0x9FFF),
+    (0xF900, 0xFAFF),
+    (0x20000, 0x3FFFF),
+)
 # Kana, and the scripts of Unicode's line breaking class SA and their neighbours, which have no
 # spaces between words: Thai, Lao, Burmese, Khmer, Tai Le, New Tai Lue, Tai Tham, Balinese, Yi,
 # Javanese, Tai Viet and Ahom. Only their letters count here, not their marks and digits.
@@ -50,7 +57,7 @@ _UNSPACED = (
     (0x0E00, 0x0EFF), (0x1000, 0x109F), (0x1780, 0x17D3), (0x1950, 0x19DF), (0x1A20, 0x1AAF),
     (0x1B00, 0x1B4C), (0xA000, 0xA48C), (0xA980, 0xA9FE), (0xAA60, 0xAADF), (0x11700, 0x1174F),
 )  # fmt: skip
-_HAN_PLANES = range(0x20000, 0x40000)
+_HAN_PLANES = 0x20000
 _TAGS_AND_SELECTORS = range(0xE0000, 0xE01F0)
 _CHARACTERS = 0x110000
 _BEYOND_BASIC_PLANE = 0x10000
@@ -160,15 +167,12 @@ def _kinds() -> NDArray[np.uint8]:
     """Return the kinds of all characters, which takes about 20 ms."""
     kinds = np.zeros(_CHARACTERS, dtype=np.uint8)
     usual = {"Lo": WORD, "Cn": 0, "Co": 0, "Cs": 0}  # the categories of most characters
-    categories = map(unicodedata.category, map(chr, range(_HAN_PLANES.start)))
-    kinds[: _HAN_PLANES.start] = [
+    categories = map(unicodedata.category, map(chr, range(_HAN_PLANES)))
+    kinds[:_HAN_PLANES] = [
         usual[category] if category in usual else _kind(code)
         for code, category in enumerate(categories)
     ]
-    for character in (*_VARIANTS, *_FILLERS):
-        kinds[ord(character)] = _kind(ord(character))
-    kinds[_HAN_PLANES.start : _HAN_PLANES.stop] = HAN
-    for code in _TAGS_AND_SELECTORS:
+    for code in (*map(ord, (*_VARIANTS, *_FILLERS)), *_TAGS_AND_SELECTORS):
         kinds[code] = _kind(code)
     for first, last in _HAN:
         kinds[first : last + 1] = HAN

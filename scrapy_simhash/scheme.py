@@ -120,15 +120,12 @@ class Scheme(SchemeParameters):
             and not (self.pairs or self.stop_words or self.top)
         )
 
-    def fingerprint_record(self, record: Mapping[str, str]) -> int:
-        """Return the fingerprint of a record (field → text), with weights times `field_weights`.
+    def certain_record(self, record: Mapping[str, str]) -> Fingerprint:
+        """Return the fingerprint of a record (field → text) with its certainty. Weights are
+        multiplied by `field_weights`.
 
         :raises SchemeError: the scheme has no `field_weights`. Other errors: see `fingerprint`.
         """
-        return self.certain_record(record).value
-
-    def certain_record(self, record: Mapping[str, str]) -> Fingerprint:
-        """Return the fingerprint of a record with its certainty; see `fingerprint_record`."""
         if not self.field_weights:
             raise SchemeError("a scheme needs field_weights to fingerprint a record")
         total: dict[str, float] = {}
@@ -139,10 +136,6 @@ class Scheme(SchemeParameters):
             for feature, weight in self.features(self.tokens(text)).items():
                 total[feature] = total.get(feature, 0.0) + field_weight * weight
         return self._fingerprint_of(total.items())
-
-    def fingerprint_features(self, features: Mapping[str, float]) -> int:
-        """Return the fingerprint of features with weights. For exceptions see `simhash`."""
-        return self._fingerprint_of(features.items()).value
 
     def _fingerprint_of(self, features: Iterable[tuple[str, float]]) -> Fingerprint:
         try:

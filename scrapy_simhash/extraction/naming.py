@@ -100,9 +100,7 @@ def main_thing(facts: Declared, names: Names) -> Thing:
 def is_document(facts: Declared, lines: Sequence[Line]) -> bool:
     """Return True if a page declares that the thing in its heading is a text of its own."""
     heading = own_heading(lines)
-    if heading is None:
-        return False
-    is_name = _sameness([heading.text])
+    is_name = _sameness([heading.text] if heading else [])
     return any(thing.is_document and any(map(is_name, thing.names)) for thing in facts.things)
 
 
