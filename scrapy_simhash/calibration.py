@@ -22,7 +22,6 @@ from scrapy_simhash.confirmation import UNCONFIRMED
 from scrapy_simhash.detector import evidence_of
 from scrapy_simhash.documents.reader import Document, Skipped
 from scrapy_simhash.errors import PlanError
-from scrapy_simhash.extraction import Extraction
 from scrapy_simhash.fingerprint import hamming_distance
 from scrapy_simhash.hashes import shingle_hashes, token_hashes
 from scrapy_simhash.index.plan import choose_plan
@@ -34,6 +33,7 @@ if TYPE_CHECKING:
     from scrapy_simhash.confirmation import Confirmation
     from scrapy_simhash.detector import Detector
     from scrapy_simhash.evidence import Evidence
+    from scrapy_simhash.extraction import Extraction
 
     Array = np.ndarray[Any, Any]
 
@@ -278,11 +278,7 @@ def fingerprinted(
 ) -> Iterator[SampledPage]:
     """Yield the pages that a crawl would not skip; count the others in `left_out`, by reason."""
     for document in documents:
-        if document.is_html:
-            extraction, page = detector.extract_and_fingerprint(document.text)
-        else:
-            extraction = Extraction(document.text)
-            page = detector.fingerprint_extraction(extraction)
+        extraction, page = document.fingerprinted(detector)
         if page.fingerprint is None:
             left_out[str(page.skipped)] += 1
         else:

@@ -32,8 +32,7 @@ def fingerprint_of(page: Document, detector: Detector) -> PageFingerprint:
     """Return the fingerprint as a crawl makes it; for a plain text, of the whole text."""
     from scrapy_simhash.detector import evidence_of
 
-    make = detector.fingerprint_page if page.is_html else detector.fingerprint_text
-    found = make(page.text)
+    _, found = page.fingerprinted(detector)
     return replace(found, evidence=evidence_of(page.url or "", found))
 
 

@@ -45,14 +45,10 @@ def _show(loaded: Document, chosen: SchemeSettings, options: argparse.Namespace)
     ``--json``.
     """
     from scrapy_simhash.detector import Detector
-    from scrapy_simhash.extraction import Extraction
 
     scheme = chosen.scheme
     detector = Detector(scheme, min_tokens=chosen.min_tokens, distinct=chosen.distinct)
-    if loaded.is_html:
-        extraction, page = detector.extract_and_fingerprint(loaded.text)
-    else:
-        extraction, page = Extraction(loaded.text), detector.fingerprint_text(loaded.text)
+    extraction, page = loaded.fingerprinted(detector)
     times = ("extraction_ms", "tokenization_ms", "fingerprint_ms")
     facts: dict[str, Any] = {
         "page": loaded.name,

@@ -32,6 +32,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from pathlib import Path
 
+    from scrapy_simhash.detector import Detector, PageFingerprint
+    from scrapy_simhash.extraction import Extraction
+
 DEFAULT_MAX_BYTES = 64 << 20
 _JSON_ENDINGS = (".jsonl", ".jl", ".ndjson", ".json")
 _SHOWN_FIELDS = 8
@@ -61,6 +64,15 @@ class Document(NamedTuple):
         if not text.strip():
             raise SimhashError(f"{self.name}: no text in it")
         return text
+
+    def fingerprinted(self, detector: Detector) -> tuple[Extraction, PageFingerprint]:
+        """Return what is extracted from a page and its fingerprint; a plain text counts whole."""
+        from scrapy_simhash.extraction import Extraction
+
+        if self.is_html:
+            return detector.extract_and_fingerprint(self.text)
+        extraction = Extraction(self.text)
+        return extraction, detector.fingerprint_extraction(extraction)
 
 
 class Skipped(NamedTuple):
