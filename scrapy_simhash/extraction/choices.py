@@ -35,7 +35,9 @@ def choices(elements: Elements) -> Iterator[tuple[str, str]]:
         text = element.get("value", "") if element.tag == "input" else element.text_content()
         is_choice = element.tag != "input" or element.get("type", "").lower() == "submit"
         if is_choice and next(element.iterancestors(*_OF_SITE), None) is None:
-            group = next(element.iterancestors(*_GROUPS), element.tag)
+            select = next(element.iterancestors(*_GROUPS), None)
+            form = next(element.iterancestors("form"), None)
+            group = (element.tag, select, "" if form is None else form.get("action", ""))
             groups.setdefault(group, {})[" ".join(text.split())] = None
     largest = max(groups.values(), key=len, default={})
     if len(largest) >= _MIN_OF_GROUP:

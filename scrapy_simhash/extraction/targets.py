@@ -118,7 +118,10 @@ def _weights(linked: Sequence[Line]) -> dict[str, int]:
     weights: dict[str, int] = {}
     for line in linked:
         targets = set(line.targets)
-        weight = max(round(min(_words_of_links(line) / len(targets), _MAX_WORDS) ** 2 / 4), 1)
+        words = _words_of_links(line) / len(targets)
+        if len(targets) >= _MIN_INTRODUCED and _has_pictures(line):
+            words = _MAX_WORDS_OF_PICTURE
+        weight = max(round(min(words, _MAX_WORDS) ** 2 / 4), 1)
         for target in targets:
             for piece in pieces_of(target) or filter(None, (host_of(target),)):
                 weights[piece] = max(weights.get(piece, 0), weight)
@@ -145,9 +148,10 @@ def _is_listed(line: Line) -> bool:
 
     A short line without a link and without a digit may be a heading.
     """
-    is_of_entry = bool(line.targets) or any(map(str.isdigit, line.text))
-    is_short = line.words < _MIN_TEXT_WORDS and is_of_entry
-    return not line.chrome and (line.row or line.is_links or is_short)
+    if line.chrome or line.row or line.is_links:
+        return not line.chrome
+    numbers = sum(any(map(str.isdigit, word)) for word in line.text.split())
+    return line.words - numbers < _MIN_TEXT_WORDS and (numbers > 0 or bool(line.targets))
 
 
 def _links_fill(linked: Sequence[Line], least_words: float) -> bool:

@@ -15,6 +15,7 @@ FORMS = [
     "<form>{boxes}</form>",
     "<form><ul>{labels}</ul><input type=submit value=Answer></form>",
     "<form>{inputs}</form>",
+    "<form action=/find><input name=q><button>Search</button></form>{forms}",
 ]
 
 

@@ -71,6 +71,7 @@ def test_a_listing_leads_to_its_entries_and_not_to_its_chrome():
     [
         ("<p><a href='{url}'>{n}</a></p>", 1),
         ("<p><a href='{url}'>{n} is seven words long, no more</a></p>", 12),
+        ("<p><a href='{url}'><img></a><a href='{url}a'><img></a><a href='{url}b'><img></a>", 4),
         ("<p><a href='{url}'><img></a> {n} is what the picture shows</p>", 4),
         ("<table><tr><td><a href='{url}'>{n}</a><td>1 May<td>Hill v. Dale</table>", 9),
         ("<table><tr><td><a href='{url}'>{n}</a><td><a href='{url}'>a b c d</a></table>", 6),
@@ -95,6 +96,7 @@ def test_the_links_of_an_article_say_less_than_its_text():
         "<a href='{url}'>Case {n} of Hill</a>, ",
         "<p><a href='{url}'>Case {n} of Hill</a><p>12,50 €<p><a href='{url}'>Add</a>",
         "<p><a href='{url}'>Case {n} of Hill</a><p>by <a href='{url}'>Ann</a> on 1 May",
+        "<p><a href='{url}'>Case {n} of Hill against Dale</a><p>by <a href='{url}'>Ann Berg</a> at 7.30 on 1 May 2026, 12 replies",
         "<p>Page 1 of 9<p><a href='{url}'>Case {n} of Hill</a>",
     ],
 )
