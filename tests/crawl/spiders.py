@@ -203,16 +203,3 @@ class ItemsSpider(PagesSpider):
         self.note(response)
         for item in self.items[path_of(response)]:
             yield {"url": response.url, **item}
-
-
-class SameItemSpider(PagesSpider):
-    """Yields the same dict object repeatedly, with other content each time."""
-
-    item: dict[str, Any] = {}  # noqa: RUF012 - all items must be one object
-
-    def parse(self, response: Response) -> Iterator[Any]:
-        self.note(response)
-        for number in range(2):
-            self.item.clear()
-            self.item.update(url=response.url, number=number)
-            yield self.item

@@ -64,11 +64,3 @@ def test_items_that_a_later_middleware_drops_leave_their_page_handled(urls, tmp_
     result = crawled(tmp_path, urls, settings)
     assert result.items == []
     assert result.stat("index/size") == 2
-
-
-def test_the_same_object_may_be_yielded_again(site, urls, tmp_path):
-    result = crawled(
-        tmp_path, urls[::2], {"SIMHASH_ACTION": "tag"}, spider="tests.crawl.spiders.SameItemSpider"
-    )
-    assert [item["simhash_kind"] for item in result.items] == ["new"] * 4
-    assert result.stat("index/size") == 2
