@@ -205,11 +205,10 @@ class Tables:
                 self._freeze()
 
     def close(self) -> None:
-        """Unmap the files, whose descriptors may stay open until a full garbage collection."""
-        empty = files.Stored(Columns.empty(self._prefixes.words))
-        self._stored, self._rows, self._merge = empty, Rows(empty.columns), None
-        self._frozen_runs, self._sorted_runs = [], []
-        vars(self).pop("_search", None)  # may be closed repeatedly
+        """Unmap the files, whose descriptors may stay open until a full garbage collection. Nothing
+        but this may be called afterwards.
+        """
+        vars(self).clear()
 
     def _added(self, number: int) -> None:
         self.stop = number + 1
