@@ -21,7 +21,7 @@ from __future__ import annotations
 
 import re
 from functools import lru_cache
-from itertools import compress
+from itertools import compress, filterfalse
 from typing import TYPE_CHECKING
 
 from xxhash import xxh3_64_intdigest
@@ -66,7 +66,7 @@ def content_bytes(tokens: Sequence[str], token_hashes: NDArray[np.uint64]) -> by
 
 def capitalized(text: str) -> str:
     """Return the different words of a text that begin with a capital letter, sorted."""
-    pieces = " ".join(piece for piece in text.split() if not piece.islower())
+    pieces = " ".join(filterfalse(str.islower, text.split()))
     words = {word.casefold() for word in _WORD.findall(pieces) if word[0].isupper()}
     return " ".join(sorted(words))
 

@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from itertools import filterfalse
 from typing import TYPE_CHECKING, NamedTuple
 
 from xxhash import xxh3_64_digest
@@ -181,7 +182,7 @@ def _without_lines(text: str, names: Iterable[str]) -> str:
 def _has_diacritics(text: str, names: Iterable[str]) -> bool:
     """Return True if a case-folded text has diacritics in a word that is in none of the names."""
     known = unicodedata.normalize("NFC", " ".join(names).casefold())
-    pieces = " ".join(piece for piece in text.split() if not piece.isascii())
+    pieces = " ".join(filterfalse(str.isascii, text.split()))
     words = set(_WORD.findall(unicodedata.normalize("NFC", pieces)))
     others = " ".join(word for word in words if word not in known)
     return without_diacritics(others) != others
