@@ -77,7 +77,8 @@ _SHOWN_BY_BROWSER = re.compile(
     re.IGNORECASE,
 )
 _QUOTED = re.compile(r"""(?<!\w)(?:"[^"\n]*"|'[^'\n]*'|`[^`\n]*`)(?!\w)""")
-_SOURCE = re.compile(r"\s*<\?(?!xml\b)")  # of a page, which the server did not run
+# Of a page, which the server did not run: PHP, Jinja, Handlebars.
+_SOURCE = re.compile(r"\s*(?:<\?(?!xml\b)|\{%|\{\{[#>!])")
 _FOREIGN = re.compile(r"<(svg|math)\b.*?(?:</\1\s*>|\Z)", re.IGNORECASE | re.DOTALL)
 _COMMENT = re.compile(r"<!--.*?(?:-->|\Z)", re.DOTALL)
 # Prefixes that keep JSON from being run as a script.

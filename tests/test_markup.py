@@ -94,6 +94,8 @@ OTHER = {
         '<html xmlns="a"><head><style>b {c: d}</style></head><body>'
         f'<div id="webkit-xml-viewer-source-xml"><dish>{PROSE}</dish></div></body></html>'
     ),
+    "source of Jinja": f'{{% extends "base.html" %}}\n{{% block a %}}{MARKED}{{% endblock %}}',
+    "source of Handlebars": f"{{{{#each a}}}}{MARKED}{{{{/each}}}}",
     "source": f'<?php echo "{MARKED}"; $a->b();',
     "JSON in a browser": '<html><head></head><body><pre style="x">{"a": 1}</pre></body></html>',
 }
