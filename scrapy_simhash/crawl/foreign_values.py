@@ -14,9 +14,9 @@ Names of files and numbers in URLs count as foreign words: pages with one text, 
 may differ in nothing but their picture or document. Of other numbers, those count that are a whole
 text or floats, such as prices, but no others, because they may be counts, sizes or times.
 
-A list may have one entry only, and pages of a template may have no names. So if the texts of an
-item are on its page, but no word of them in its title or headings, the callback counts as one that
-gives lists.
+A list may have one entry only, and pages of a template may have no names. So if a copy on the same
+site lacks a word that the items of the page have from it, the callback of the copy runs, too, and
+items pass that have words in short texts which no single item of the page or of a copy has.
 
 If the first items of a callback have no foreign words, or those of three copies have the same, the
 callback is trusted: its items come from the texts of its pages. Once an item had some, no page of
@@ -31,7 +31,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 from heapq import nsmallest
 from html import unescape
-from itertools import islice
+from itertools import chain, islice
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
@@ -41,6 +41,7 @@ from scrapy.utils.datatypes import LocalCache
 
 from scrapy_simhash.crawl.arguments import texts_in
 from scrapy_simhash.extraction.targets import pieces_of
+from scrapy_simhash.sites import site_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -56,6 +57,7 @@ if TYPE_CHECKING:
 _TRUSTED = 20
 _COPY_POINTS = 7
 _NEVER = -1_000_000
+_ALIKE = 3
 _REMEMBERED_PAGES = 10_000
 _MAX_ITEMS = 3  # of a page that are looked at for foreign words
 _MAX_COMPARED_ITEMS = 250  # of a page; further ones of its copies pass
@@ -110,10 +112,24 @@ class Given:
 
     :param entries: hashes of the items as entries of a list, see `_entry`.
     :param items: hashes of the texts of each item that was looked at, see `_texts`.
+    :param words: of short texts of the page's items, which the page has, too.
     """
 
     entries: array[int] = field(default_factory=lambda: array("q"))
     items: list[array[int]] = field(default_factory=list)
+    words: str = ""
+
+    def is_lacking(self, response: Response | None, key: str) -> bool:
+        """Return True if a copy on the same site lacks a word that the items of the page have from
+        it.
+
+        :param response: of the copy; None if it was not kept.
+        :param key: of the page.
+        """
+        if not self.words or response is None or site_of(response.url) != site_of(key):
+            return False
+        markup = _markup_of(response)
+        return any(word not in markup for word in self.words.split())
 
 
 class ForeignValues:
@@ -136,10 +152,12 @@ class ForeignValues:
         self._resumed = resumed
         self._passes_unknown = resumed or not incremental
         self._given: LocalCache[str, Given] = LocalCache(_REMEMBERED_PAGES)
-        # Callbacks that gave several items of a page, or one that does not name its page.
+        # Callbacks that gave several items of a page.
         self._lists: set[str] = set()
         # Callbacks that gave an item with foreign words.
         self._suspected: set[str] = set()
+        # Callback → number of copies that lacked something, but gave the items of their pages.
+        self._alike: Counter[str] = Counter()
         # Callback → its points.
         self._points: Counter[str] = Counter()
 
@@ -154,12 +172,16 @@ class ForeignValues:
         if page.items_looked_at <= _MAX_ITEMS and self._points[callback] < _TRUSTED:
             if callback not in self._suspected and self._foreign(page, response, item):
                 self._suspected.add(callback)
-            if callback not in self._lists and _is_unnamed(page, response, item):
-                self._lists.add(callback)
             page.has_foreign = callback in self._suspected
             self._points[callback] += not page.has_foreign
         if page.items_looked_at <= _MAX_ITEMS:
             page.given.items.append(array("q", _texts(page, item)))
+            markup = (
+                unescape(response.text).casefold() if isinstance(response, TextResponse) else ""
+            )
+            for word in _single_words(page, item):
+                if word in markup and len(page.given.words) < _MAX_CHARACTERS:
+                    page.given.words += f" {word}"
         if page.items_looked_at > 1:
             self._lists.add(callback)
         page.has_foreign = page.has_foreign or callback in self._lists
@@ -174,6 +196,18 @@ class ForeignValues:
         is_suspected = self._resumed or (callback in self._suspected and key in self._given)
         return callback in self._lists or (is_suspected and self._points[callback] < _TRUSTED)
 
+    def is_lacking(self, key: str, request: Request, response: Response) -> bool:
+        """Return True if a copy lacks what the items of its page say, so that its callback is to
+        run.
+
+        :param key: of the page.
+        :param request: of the copy, as `response`.
+        """
+        given, callback = self._given.get(key), self._arguments.callback_name(request)
+        if given is None or self._alike[callback] >= _ALIKE:
+            return False
+        return given.is_lacking(response, key)
+
     def differs(
         self, page: PageState, response: Response, item: Any, *, leads_on: bool = False
     ) -> bool:
@@ -187,6 +221,7 @@ class ForeignValues:
         page.items_looked_at += 1
         if page.items_looked_at == 1:
             page.known_items = len(known.items)
+            page.is_lacking = known.is_lacking(response, original)
         callback = self._arguments.callback_name(page.request)
         entry = _entry(page, response, item)
         if callback in self._lists:
@@ -200,9 +235,12 @@ class ForeignValues:
                 new |= self._foreign(page, response, item)
             if leads_on and not is_unknown:
                 new |= _said(page, item)
+            if page.is_lacking:
+                new |= {hash(("", word)) for word in _single_words(page, item)}
             differs = bool(new) and not any(map(new.issubset, known.items[: page.known_items]))
             if differs or page.items_looked_at == 1:
                 self._points[callback] += _NEVER if differs else _COPY_POINTS
+                self._alike[callback] += _NEVER if differs else page.is_lacking
             page.given.entries.extend(entry)
             if not differs and (is_unknown or self._resumed):  # the page may have been a list
                 page.kept_items.append(item)
@@ -248,6 +286,10 @@ class ForeignValues:
         return found.union(one for text, one in _short(item) if _is_marked(text, page))
 
 
+def _markup_of(response: Response) -> str:
+    return unescape(response.text).casefold() if isinstance(response, TextResponse) else ""
+
+
 def _entry(page: PageState, response: Response, item: Any) -> Sequence[int]:
     """Return hashes of what an entry of a list says, without URLs and times: first one of its short
     texts, then some of the words in longer ones, which differ a little in copies.
@@ -267,7 +309,7 @@ def _entry(page: PageState, response: Response, item: Any) -> Sequence[int]:
             short.append(text)
     runs = set(map(hash, zip(long, long[1:], long[2:], strict=False)))
     try:
-        said = tuple(short) if short or runs else repr(item)
+        said = (type(item), *short) if short or runs else repr(item)
         return [hash(said), *nsmallest(_SKETCHED, runs)]
     except Exception:  # noqa: BLE001 - no item may stop a crawl
         return [0]
@@ -292,31 +334,25 @@ def _texts(page: PageState, item: Any) -> set[int]:
     """Return hashes of all that an item says, by words and by texts."""
     words = filter(None, map(_words, islice(_read(item), _MAX_VALUES)))
     short = (one for _, one in _short(item))
-    return {*map(hash, words), *short, *_said(page, item)}
+    single = (hash(("", word)) for word in _single_words(page, item))
+    return {*map(hash, words), *short, *_said(page, item), *single}
 
 
 def _said(page: PageState, item: Any) -> set[int]:
     """Return hashes of the words in the short texts of an item that its URL does not have."""
+    return {hash(words) for words in _words_said(page, item) if words}
+
+
+def _single_words(page: PageState, item: Any) -> set[str]:
+    """Return the words of `_said`, one by one."""
+    return {*chain(*_words_said(page, item))}
+
+
+def _words_said(page: PageState, item: Any) -> Iterator[tuple[str, ...]]:
     url = page.request.url.casefold()
-    texts = (
-        tuple(word for word in _words(text) if word not in url and not word.isdigit())
-        for text in islice(_read(item), _MAX_VALUES)
-        if not _is_url(text)
-    )
-    return {hash(words) for words in texts if words}
-
-
-def _is_unnamed(page: PageState, response: Response, item: Any) -> bool:
-    """Return True if the text of a page says a short text of an item, but its title and headings
-    have no word of the item.
-    """
-    texts = (text for text in islice(_read(item), _MAX_VALUES) if not _is_url(text))
-    said = (_words(text) for text in texts if _says(page.said, text.strip().casefold()))
-    words = [word for words in said for word in words if not word.isdigit()]
-    if not words or not isinstance(response, TextResponse):
-        return False
-    name = " ".join(response.xpath("//title//text() | //h1//text()").getall()).casefold()
-    return not any(word in name for word in words)
+    for text in islice(_read(item), _MAX_VALUES):
+        if not _is_url(text):
+            yield tuple(word for word in _words(text) if word not in url and not word.isdigit())
 
 
 def _is_foreign(word: str, said: str) -> bool:

@@ -139,6 +139,10 @@ class KeptResponses:
         while self._bytes > _MAX_RESPONSE_BYTES:
             self.take(next(iter(self._responses)))
 
+    def get(self, copy: DroppedCopy) -> Response | None:
+        """Return the response of a copy; None if it was not kept."""
+        return self._responses.get(copy)
+
     def take(self, copy: DroppedCopy) -> Response | None:
         """Remove and return the response of a copy; None if it was not kept."""
         response = self._responses.pop(copy, None)
@@ -237,8 +241,10 @@ class Retries:
         """
         released = self._held.take(seen.key, lambda copy: self._rules.is_copy(copy.seen, seen))
         if page is not None:
-            self.request([copy for copy in released if page.calls_copy(copy)], anew=False)
-            released = [copy for copy in released if not page.calls_copy(copy)]
+            kept = self.responses.get
+            called = [copy for copy in released if page.calls_copy(copy, kept(copy))]
+            self.request(called, anew=False)
+            released = [copy for copy in released if copy not in called]
         self._request_outdated(seen)
         gave_items = page is None or page.gave_items
         if self.gives_items and not gave_items:

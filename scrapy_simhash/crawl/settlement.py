@@ -72,7 +72,8 @@ class PageState:
     :param items_lead_on: a pipeline or a handler of a signal turned an item into a request.
     :param items_looked_at: number of items that were looked at for foreign words, `has_foreign` if
         the page cannot speak for its copies, `given` what its items say, and `known_items` the
-        number of items of its representative and of earlier copies before its first one, see
+        number of items of its representative and of earlier copies before its first one; a copy
+        `is_lacking` words of these items, see
         `scrapy_simhash.crawl.foreign_values`.
     :param said: the text of the page, `markup` all of it, and `values` the numbers in attributes
         and scripts, once an item was compared with them.
@@ -114,6 +115,7 @@ class PageState:
     has_foreign: bool = False
     given: Given = field(default_factory=Given)
     known_items: int = 0
+    is_lacking: bool = False
     said: str = ""
     markup: str = ""
     values: set[str] = field(default_factory=set)
@@ -149,9 +151,11 @@ class PageState:
         """Return True if the callback has given one or two requests, or one or two for itself."""
         return any(1 <= number <= MAX_REQUESTS for number in (self.requests, self.own_requests))
 
-    def calls_copy(self, copy: DroppedCopy) -> bool:
+    def calls_copy(self, copy: DroppedCopy, response: Response | None = None) -> bool:
         """Return True if the callback of a copy is to run, although this page is confirmed."""
-        if self.items_lead_on or (self.has_foreign and not copy.compared):
+        if self.items_lead_on:
+            return True
+        if not copy.compared and (self.has_foreign or self.given.is_lacking(response, self.key)):
             return True
         return self.leads_on and not copy.called
 

@@ -144,12 +144,29 @@ def test_short_texts_count_if_the_callback_runs_in_any_case(crawl):
     assert not crawl.differs(page.key, further, reason=None)
 
 
-def test_items_without_a_word_of_the_name_of_their_page_are_compared(crawl):
+def test_a_copy_that_lacks_words_of_the_items_of_its_page_gives_other_ones(crawl):
+    page, response = crawl.page(html="<h1>Search</h1><p>Ferry line</p>")
+    crawl.values.gave(page, response, {"hit": "Ferry Line", "from": "somewhere"})
+    lacks = crawl.values.is_lacking
+    for html, hit in ((HTML, "Write first"), ("<p>ferry", "Ferry")):
+        copy, other = crawl.page(page.key, html=html)
+        assert lacks(page.key, copy.request, other)
+        assert crawl.values.differs(copy, other, {"hit": hit}) == (html == HTML)
+    copy, other = crawl.page(page.key, html="<p>FERRY &#108;ine</p>")
+    assert not lacks(page.key, copy.request, other)
+    copy, other = crawl.page(page.key)
+    elsewhere = other.replace(url="https://y.example/1")
+    assert not lacks(page.key, copy.request, elsewhere)
+
+
+def test_a_callback_is_trusted_after_three_copies_that_lacked_words(crawl):
     page, response = crawl.page()
-    crawl.values.gave(page, response, {"hit": "Write the first one", "url": "/no/reviews"})
-    assert crawl.values.has_foreign(page.key, page.request)
-    assert not crawl.differs(page.key, {"hit": "Write the first one", "url": "/other"})
-    assert crawl.differs(page.key, {"hit": "Write the first one", "row": "17"})
+    crawl.values.gave(page, response, {"title": "Write first"})
+    for _ in range(3):
+        copy, other = crawl.page(page.key, html="<p>first")
+        assert crawl.values.is_lacking(page.key, copy.request, other)
+        assert not crawl.values.differs(copy, other, {"title": "First"})
+    assert not crawl.values.is_lacking(page.key, copy.request, other)
 
 
 def test_equal_numbers_in_other_fields_are_others(crawl):
