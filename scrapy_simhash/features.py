@@ -29,12 +29,10 @@ IDF_WEIGHTINGS = ("levels", "tf-idf")
 
 def shingles(tokens: Sequence[str], length: int, joiner: str = JOINER) -> list[str]:
     """Return all runs of `length` consecutive tokens, joined; fewer tokens are a single shingle."""
-    if length == 1:
+    if length == 1 or not tokens:
         return list(tokens)
-    if not tokens:
-        return []
-    last_start = max(len(tokens) - length, 0)
-    return [joiner.join(tokens[i : i + length]) for i in range(last_start + 1)]
+    starts = range(max(len(tokens) - length, 0) + 1)
+    return [joiner.join(tokens[start : start + length]) for start in starts]
 
 
 # The weight of a feature, given how often it occurs in the text.
