@@ -192,6 +192,10 @@ class Retries:
         # came again for, and its content.
         self._came: LocalCache[tuple[str, int], tuple[str, Text]] = LocalCache(MAX_HELD)
         self._closing = False
+        self.has_foreign: Callable[[str, Request], bool] = lambda _key, _request: False
+        """Returns True if items of a page may say what those of its copies do not say, see
+        `scrapy_simhash.crawl.foreign_values`.
+        """
         self.gives_items = False
         """The crawl has given items from pages. Set by `begin_giving`."""
 
@@ -373,6 +377,8 @@ class Retries:
         observations: Sequence[Observation] | None,
     ) -> None:
         self._open_questions -= 1
+        # Copies of pages that cannot speak for them.
+        called = list[DroppedCopy]()
         # Copies to request, and False for those of which only the callback is missing.
         missing: list[tuple[DroppedCopy, bool]] = []
         answers: Sequence[Observation | None] = observations or [None] * len(copies)
@@ -387,9 +393,13 @@ class Retries:
             elif is_pending:
                 self._held.add(page, copy)
             elif earlier.same_request and (earlier.gave_items or not self.gives_items):
+                if not copy.compared and self.has_foreign(page, copy.request):
+                    called.append(copy)
+                    continue
                 self.leave(page, copy, answered=earlier.gave_items)
             else:
                 missing.append((copy, False))
+        self.request(called, anew=False)
         if all_at_once or self._closing:
             self.request([copy for copy, _ in missing])
         elif missing:
