@@ -18,13 +18,10 @@ from xxhash import xxh3_64_intdigest
 from scrapy_simhash.agreement import is_renamed, names_agree
 from scrapy_simhash.content import content_differs
 from scrapy_simhash.identities import chosen_values_differ, identities_differ
-from scrapy_simhash.names import name_bytes
 from scrapy_simhash.sketch import MIN_SHARED, estimate_resemblance, shared_targets
 
 if TYPE_CHECKING:
     from scrapy_simhash.evidence import Evidence
-
-__all__ = ["UNCONFIRMED", "Comparison", "Confirmation", "name_bytes", "names_agree", "site_number"]
 
 DEFAULT_MIN_RESEMBLANCE = 0.6
 # Lower limit of the resemblance of two pages whose names leave a doubt.

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scrapy_simhash.confirmation import name_bytes, site_number
+from scrapy_simhash.confirmation import site_number
 from scrapy_simhash.content import capitalized, content_bytes
 from scrapy_simhash.detector import Detector
 from scrapy_simhash.evidence import Evidence
@@ -12,7 +12,7 @@ from scrapy_simhash.extraction import Extraction
 from scrapy_simhash.hashes import token_hashes
 from scrapy_simhash.identities import chosen_identity, identity_bytes
 from scrapy_simhash.index import open_index
-from scrapy_simhash.names import Names, page_names
+from scrapy_simhash.names import Names, name_bytes, page_names
 from scrapy_simhash.scheme import PRESETS, Scheme
 from scrapy_simhash.sketch import sketch
 from tests.samples import CHINESE, ENGLISH, PARAGRAPHS, article_page

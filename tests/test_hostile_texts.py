@@ -10,10 +10,10 @@ import unicodedata
 import pytest
 
 from scrapy_simhash import Detector
-from scrapy_simhash.confirmation import name_bytes
 from scrapy_simhash.documents.escaping import printable
 from scrapy_simhash.extraction import plain_text
 from scrapy_simhash.folding import nfkc, normalize
+from scrapy_simhash.names import name_bytes
 from scrapy_simhash.parts import sentences
 from scrapy_simhash.resemblance import shingle_tokens
 from scrapy_simhash.scheme import PRESETS

@@ -6,11 +6,12 @@ from typing import ClassVar, get_args
 
 import pytest
 
-from scrapy_simhash.confirmation import UNCONFIRMED, Confirmation, name_bytes, site_number
+from scrapy_simhash.confirmation import UNCONFIRMED, Confirmation, site_number
 from scrapy_simhash.evidence import Evidence
 from scrapy_simhash.index import open_index
 from scrapy_simhash.index.base import Action
 from scrapy_simhash.index.manifest import Manifest
+from scrapy_simhash.names import name_bytes
 
 from .backends import PLAN, SCHEME, K, seen
 
