@@ -983,3 +983,54 @@ class Waiting(GeneratedSpider):
     def done(self) -> None:
         self.left -= 1
         self.free.release()
+
+
+class OneEntry(GeneratedSpider):
+    """Pages of one template, each with an entry: hits of a search, or the answers to a question."""
+
+    ways = ("hits", "answers", "late hits")
+    follows = False
+
+    def answer(self, path: str, request: Request, count: int) -> Any:
+        if not path.startswith("/e/"):
+            return super().answer(path, request, count)
+        entry = f"<h3>{self.named(number_in(path) + 100)}</h3>"
+        return page("Which mill is open?", prose("search", 120), entry)
+
+    def parse(self, response: Response) -> Any:
+        if self.way == "late hits":
+            yield from super().parse(response)
+        for number in range(2 * self.documents):
+            yield response.follow(f"/e/{number}", self.parse_document, priority=-1)
+
+    def parse_document(self, response: Response) -> Any:
+        item = {"content": response.css("h3::text, h1::text").getall()[-1]}
+        if self.way == "answers":
+            item["question"] = response.css("h1::text").get()
+        return [item]
+
+
+class Halves(GeneratedSpider):
+    """An item is complete when both of its pages were parsed, one of which is the same for all."""
+
+    def answer(self, path: str, request: Request, count: int) -> Any:
+        if path.startswith("/stars/"):
+            return page("Ratings", prose("no ratings yet"))
+        return super().answer(path, request, count)
+
+    def parse(self, response: Response) -> Any:
+        self.found: dict[int, dict[str, Any]] = {}
+        for number in range(self.documents):
+            yield response.follow(f"/d/{number}", self.parse_document)
+            yield response.follow(f"/stars/{number}", self.parse_stars)
+
+    def parse_document(self, response: Response) -> Any:
+        return self.fill(response, "content", response.css("h1::text").get())
+
+    def parse_stars(self, response: Response) -> Any:
+        return self.fill(response, "stars", len(response.css("li")))
+
+    def fill(self, response: Response, name: str, value: Any) -> Any:
+        item = self.found.setdefault(number_in(response.url[len(HOST) :]), {})
+        item[name] = value
+        return [item] if len(item) == 2 else []
