@@ -128,8 +128,11 @@ class Given:
         """
         if not self.words or response is None or site_of(response.url) != site_of(key):
             return False
-        markup = _markup_of(response)
-        return any(word not in markup for word in self.words.split())
+        markup, words = _markup_of(response), self.words.split()
+        if all(word in markup for word in words):
+            return False
+        markup = unescape(markup)  # ten times as slow
+        return not all(word in markup for word in words)
 
 
 class ForeignValues:
@@ -287,7 +290,7 @@ class ForeignValues:
 
 
 def _markup_of(response: Response) -> str:
-    return unescape(response.text).casefold() if isinstance(response, TextResponse) else ""
+    return response.text.casefold() if isinstance(response, TextResponse) else ""
 
 
 def _entry(page: PageState, response: Response, item: Any) -> Sequence[int]:
