@@ -105,12 +105,12 @@ def rename_by_attributes(elements: Elements) -> list[tuple[HtmlElement, str]]:
     for element in asides(elements):
         rename(element, ASIDE)
     _rename_by_tag(elements, rename)
-    for element in besides - {elements.root}:
-        if element.tag in ("nav", "aside") and _is_list_beside_heading(element, elements.root):
+    headings = [h1 for h1 in elements.tagged("h1") if h1.tag == "h1"]
+    if headings:
+        lists = set(filter(_is_list_beside_heading, besides - {elements.root}))
+        for element in lists and lists.intersection(headings[0].xpath("following::*")):
             rename(element, ASIDE)
-    headings = [
-        h1 for h1 in elements.tagged("h1") if h1.tag == "h1" and not _is_inside(h1, _LEFT_OUT)
-    ]
+    headings = [h1 for h1 in headings if not _is_inside(h1, _LEFT_OUT)]
     if headings:
         around_all = set(headings[-1].iterancestors())
         for element in headings[0].iterancestors(*_OUTER_TAGS):
@@ -119,18 +119,19 @@ def rename_by_attributes(elements: Elements) -> list[tuple[HtmlElement, str]]:
     return renamed
 
 
-def _is_list_beside_heading(element: HtmlElement, root: HtmlElement) -> bool:
-    """Return True for an element with many links that follows the heading, in `main` or beside it.
-    It may be all that the page has.
+def _is_list_beside_heading(element: HtmlElement) -> bool:
+    """Return True for an element with many links, in `main` or after a heading beside it. Below the
+    first heading, it may be all that the page has.
     """
+    if element.tag not in ("nav", "aside"):
+        return False
     links = sum(1 for _ in islice(element.iter("a"), _MIN_LINKS_OF_LIST))
     if links < _MIN_LINKS_OF_LIST or next(element.iter("h1"), None) is not None:
         return False
     is_beside = next(element.itersiblings("h1", preceding=True), None) is not None
     if is_beside and element.getparent().tag != "body":
         return True
-    first = next(one for one in root.iter("h1", element.tag) if one.tag == "h1" or one is element)
-    return first is not element and _is_inside(element, ("main",))
+    return _is_inside(element, ("main",))
 
 
 def _rename_by_tag(elements: Elements, rename: Callable[[HtmlElement, str], None]) -> None:

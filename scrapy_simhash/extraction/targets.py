@@ -123,7 +123,7 @@ def _weights(linked: Sequence[Line]) -> dict[str, int]:
             words = _MAX_WORDS_OF_PICTURE
         weight = max(round(min(words, _MAX_WORDS) ** 2 / 4), 1)
         for target in targets:
-            for piece in pieces_of(target) or filter(None, (host_of(target),)):
+            for piece in pieces_of(target) or filter(None, (host_of(target[:_MAX_CHARACTERS]),)):
                 weights[piece] = max(weights.get(piece, 0), weight)
     return weights
 
@@ -259,15 +259,17 @@ def embedded_documents(elements: Elements) -> list[tuple[str, str]]:
     images = elements.tagged("img")[:_MAX_EMBEDDING]
     is_aside = cache(aside_filter(elements))
     embedding = [*elements.tagged(*_EMBEDDING)[:_MAX_EMBEDDING], *images]
-    mains = elements.tagged("main") or [
+    mains = set(elements.tagged("main"))
+    articles = {
         one for h1 in elements.tagged("h1") for one in islice(h1.iterancestors("article"), 1)
-    ]
+    }
     found: dict[str, dict[str, None]] = {kind: {} for kind in _MAX_EMBEDDED}
     for element in embedding:
         if len(found["image"]) >= _MAX_EMBEDDED["image"]:  # images come last
             break
         if next(element.iterancestors(*_NOT_EMBEDDED_IN), None) is not None or (
-            mains and not any(one in mains for one in element.iterancestors("article", "main"))
+            (around := mains or (articles if element.tag == "img" else mains))
+            and around.isdisjoint(element.iterancestors("article", "main"))
         ):
             continue
         above = list(islice(element.iterancestors(), _MAX_BOXES))

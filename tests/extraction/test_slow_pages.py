@@ -23,6 +23,8 @@ NAMES = (
     *("<p data-a='{" + 400 * " " + "'>", "<iframe src=/film-1></iframe>"),
     "<div class=breadcrumb><a>b</a></div>",
 )
+LINKS = 12 * "<a href=/a>b</a>"
+PICTURES = 100 * "<article>" + 300 * "<img src=/a.png><iframe src=/b></iframe>"
 # Before readability had a budget, each of these took more than 20 seconds. Now it takes one or two.
 SENTENCES = "<p>The ferry waits, at the pier, for bread and post.</p>" * 9
 TEXT = f"<div>{SENTENCES}</div>"
@@ -50,6 +52,8 @@ SLOW = [
     ),
     (HIDING * 40_000 + FERRY, 8),
     *((f"<title>A</title>{FERRY}{200 * '<div>'}{each * 20_000}", 4) for each in NAMES),
+    (f"<title>A</title>{FERRY}{'<main>a</main>' * 12_000}{PICTURES}", 3),
+    (f"<main><h1>A</h1>{FERRY}" + f"<div><nav>{LINKS}</nav></div>" * 6_000, 6),
 ]
 
 
@@ -107,11 +111,17 @@ def test_a_page_with_too_many_tags_is_skipped_with_its_reason():
     assert Detector(Scheme()).fingerprint_page(page).skipped == "extraction_error"
 
 
-def test_no_cache_keeps_long_targets():
+@pytest.mark.parametrize(
+    "link",
+    [
+        "<a href='javascript:f({0}, \"" + 30_000 * "x" + "\")'>it</a>",
+        "<p><a href='data:text/csv,{0}" + 30_000 * "x" + "'>The file number {0}</a>",
+    ],
+    ids=["script", "data"],
+)
+def test_no_cache_keeps_long_targets(link):
     def page(number):
-        links = (
-            f"<a href='javascript:f({number}{n}, \"{10_000 * 'x'}\")'>it</a>" for n in range(50)
-        )
+        links = (link.format(f"{number}{n}") for n in range(20))
         return f"<h1>The ferry</h1><p>Many words are in this text. {' See '.join(links)}</p>"
 
     extract(page(0))

@@ -225,6 +225,7 @@ def embedded(html):
         "<video src=/films/{}.mp4></video>",
         "<video><source src=/films/{}.webm><source src=/films/low.webm></video>",
         "<figure><audio src=/songs/{}.mp3></audio></figure>",
+        "<article><h1>Seals</h1><p>Text</p></article><iframe src=/reports/{}.pdf></iframe>",
     ],
 )
 def test_embedded_documents_tell_pages_apart(html):
