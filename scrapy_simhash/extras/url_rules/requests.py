@@ -216,8 +216,8 @@ class RequestRules:
             # A copy of a page that is not done, and may fail: learn when that page is done.
             self._copies[awaited] = [*self._copies.get(awaited, ()), request.url]
             return
-        is_changed = verdict.kind == "changed"
-        content = awaited if is_changed else self._contents.get(awaited, awaited)
+        has_new_text = verdict.kind in ("new", "changed")
+        content = awaited if has_new_text else self._contents.get(awaited, awaited)
         self._contents[verdict.key] = content
         self._learn(request.url, content, original)
         for url in self._copies.pop(verdict.key, ()):

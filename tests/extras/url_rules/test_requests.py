@@ -182,14 +182,17 @@ def test_a_successor_of_its_representative_has_its_content(crawl):
     assert crawl.counts["contradicted"] == before
 
 
-def test_what_a_rule_spared_is_requested_if_the_rule_ends(crawl):
+@pytest.mark.parametrize("were_copies", [False, True])
+def test_what_a_rule_spared_is_requested_if_the_rule_ends(crawl, were_copies):
+    requests = [Request(f"{SITE}/topic?t={number}&sid=new{number}") for number in range(40)]
+    for number, request in enumerate(requests if were_copies else []):
+        for copy in (request, Request(f"{SITE}/topic?t={number}&sid=b")):
+            crawl.done(copy, f"/topic?t={number}&sid=a")
     spared = [
         f"/topic?t={n}&sid=z" for n in range(40) if crawl.request(f"/topic?t={n}&sid=z") is None
     ]
     assert spared
-    for number in range(40):  # the site has changed
-        path = f"/topic?t={number}&sid=new{number}"
-        request = Request(SITE + path)
+    for request in requests:  # the site has changed
         crawl.done(request)
     assert crawl.counts["contradicted"]
     assert {SITE + url for url in spared} <= {request.url for request in crawl.scheduled}
