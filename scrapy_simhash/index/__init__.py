@@ -125,7 +125,13 @@ def open_index(
                 spec.check_existing(str(directory), store.manifest)
             else:
                 store = _open_stores[path] = _open_store(directory, spec, sync, create=create)
-        return Index(store, rules_of(store, max_distance, confirmation, incremental, crawl_start))
+        try:
+            rules = rules_of(store, max_distance, confirmation, incremental, crawl_start)
+            return Index(store, rules)
+        except BaseException:
+            if store.users == 0:  # Else it would stay open while something refers to the error.
+                store.close()
+            raise
 
 
 def reset_index(location: str | os.PathLike[str]) -> bool:

@@ -190,6 +190,19 @@ def test_a_distance_that_the_stored_tables_cannot_serve_is_refused(url, made, di
 
 
 @pytest.mark.parametrize("opened", [True, False])
+def test_an_opening_that_fails_at_the_end_leaves_nothing_open(url, made, opened):
+    holder = open_index(url) if opened else None
+    with pytest.raises(TypeError) as caught:
+        open_index(url, crawl_start="x")
+    if holder is not None:
+        assert len(holder) == 1
+        holder.close()
+    with open_index(url) as index:  # while the traceback refers to the store
+        assert len(index) == 1
+    assert caught.value is not None
+
+
+@pytest.mark.parametrize("opened", [True, False])
 @pytest.mark.parametrize(
     "asked",
     [
