@@ -18,7 +18,7 @@ from scrapy_simhash.commands._pages import (
     make_reader,
 )
 from scrapy_simhash.documents.reader import Document, Skipped
-from scrapy_simhash.errors import SimhashError
+from scrapy_simhash.errors import ExtractionError, SimhashError
 
 if TYPE_CHECKING:
     import argparse
@@ -64,9 +64,11 @@ def _add(options: argparse.Namespace) -> int:
                 if isinstance(document, Document):
                     try:
                         text = document.main_text()
-                    except SimhashError as error:
+                    except ExtractionError as error:
                         reason = "no text could be extracted"
                         found = Skipped(document.name, reason, str(error))
+                    except SimhashError:
+                        found = Skipped(document.name, "no text in it")
                 if isinstance(found, Skipped):
                     skipped[found.reason] += 1
                     if skipped.total() <= _SHOWN_SKIPS:

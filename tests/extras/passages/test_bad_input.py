@@ -26,12 +26,22 @@ def test_lines_that_cannot_be_read_are_counted_and_named(run, folder):
     assert "  no field 'text'    1" in ran.out.splitlines()
 
 
-@pytest.mark.parametrize("content", [b"", b"\n", b"\0\1\2", gzip.compress(b"x" * 99, mtime=0)[:-9]])
-def test_what_holds_no_text(filled, folder, run, content):
+@pytest.mark.parametrize(
+    ("content", "reason"),
+    [
+        (b"", "no text in it"),
+        (b"\n", "no text in it"),
+        (b"<html><body><script>let a</script></body></html>", "no text in it"),
+        (b"\0\1\2", "binary"),
+        (gzip.compress(b"x" * 99, mtime=0)[:-9], "damaged gzip"),
+    ],
+)
+def test_what_holds_no_text(filled, folder, run, content, reason):
     name = written(folder, content, "bad.txt")
-    ran = run("passages", "add", name)
+    ran = run("passages", "add", "--json", name)
     assert ran.code == 1
-    assert ran.err.startswith("skipped bad.txt: ")
+    assert re.match(rf"skipped bad\.txt: {reason}( \(|\n)", ran.err)
+    assert json.loads(ran.out)["skipped"] == {reason: 1}
     ran = run("passages", "check", name)
     assert (ran.code, ran.out) == (1, "")
     assert re.fullmatch(r"error: bad\.txt: .*\n", ran.err)
