@@ -2,11 +2,13 @@
 
 import json
 import random
+import resource
 import shutil
 import struct
 import tempfile
 from pathlib import Path
 
+import numpy as np
 import pytest
 import xxhash
 from hypothesis import settings
@@ -15,7 +17,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, rule, run_stat
 
 from scrapy_simhash.fingerprint import hamming_distance
 from scrapy_simhash.index import TablePlan
-from scrapy_simhash.index.tables.format import COLUMNS, STATE, delete_tables
+from scrapy_simhash.index.tables.format import COLUMNS, STATE, File, delete_tables
 from scrapy_simhash.index.tables.tables import Tables
 
 from .backends import small_tables
@@ -239,6 +241,18 @@ def test_a_file_that_is_damaged_is_not_used(folder, name, damage):
         assert bool(tables.unfit) == (damage != "missing" or name != STATE)
         add_all(tables, rows(60))
         assert_finds(tables, rows(60))
+
+
+def test_after_an_error_a_full_disk_does_not_hide_it(tmp_path):
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    try:
+        with pytest.raises(KeyError, match="first"), File(tmp_path / "1.run") as file:
+            file.write(np.arange(9, dtype=np.uint64))
+            resource.setrlimit(resource.RLIMIT_FSIZE, (0, limits[1]))
+            raise KeyError("first")
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    assert (tmp_path / "1.run").stat().st_size == 0
 
 
 def test_files_that_an_interruption_left_are_deleted_and_others_stay(folder):

@@ -134,7 +134,8 @@ class File:
         return self
 
     def __exit__(self, error: object, *rest: object) -> None:
-        with self._file:
+        # Closing writes what is left. After an error this may fail, too: the first error counts.
+        with suppress(*() if error is None else (OSError,)), self._file:
             if error is None:
                 self._sync()
 
