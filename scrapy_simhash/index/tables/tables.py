@@ -262,9 +262,9 @@ class Tables:
         folder, old = self._folder, self._stored
         assert folder is not None
         replaced = sorted(old.runs, key=lambda name: old.runs[name].rows)
-        added = self._rows.in_memory(self._rows.in_files, self._frozen_to)
+        first, stop = self._rows.in_files, self._frozen_to
         sizes = [old.runs[name].rows for name in replaced]
-        if replaced and (len(added.ids) + sum(sizes[:-1])) * _GROWTH_IN_FILES < sizes[-1]:
+        if replaced and (stop - first + sum(sizes[:-1])) * _GROWTH_IN_FILES < sizes[-1]:
             del replaced[-1]
         sources = [*(old.runs[name] for name in replaced), *self._frozen_runs]
         rows = sum(run.rows for run in sources)
@@ -274,7 +274,8 @@ class Tables:
         path = folder / f"{number}.run"
         with files.File(path) as file:
             yield from merge(sources, bits, self._hashes_at, file.write, starts)
-        new = files.appended(folder, old, added)
+        # Not before the merge: a part would keep arrays that have grown since.
+        new = files.appended(folder, old, self._rows.in_memory(first, stop))
         new.runs = {name: run for name, run in old.runs.items() if name not in replaced}
         new.sums |= {name: old.sums[name] for name in new.runs}
         new.runs[path.name] = files.mapped_run(path, bits, starts, rows)
