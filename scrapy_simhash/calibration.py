@@ -93,9 +93,9 @@ def calibrate(
     # The number of pairs by similarity in per cent (or _NEVER) and distance.
     near, wrong = np.zeros((2, _NEVER + 1, reach + 1))
     near_pairs = kept_apart = wrong_pairs = 0
-    for number, alike in enumerate(resemblances([page.extraction.text for page in pages])):
-        own = pages[number].fingerprint
-        distances = np.array([hamming_distance(own, page.fingerprint) for page in pages])
+    alike_rows = resemblances([page.extraction.text for page in pages])
+    distance_rows = _distances(pages, detector.scheme.bits)
+    for number, (alike, distances) in enumerate(zip(alike_rows, distance_rows, strict=True)):
         alike[: number + 1] = np.nan  # each pair counts once
         is_near, is_wrong = alike >= NEAR_DUPLICATE, alike < WRONG_BELOW
         wrong_pairs += int(np.count_nonzero(is_wrong))
@@ -135,6 +135,14 @@ def calibrate(
         max_distance=k,
         min_resemblance=per_cent / _STEPS,
     )
+
+
+def _distances(pages: Sequence[SampledPage], bits: int) -> Iterator[Array]:
+    """Yield, for each page, its distances to all pages."""
+    packed = b"".join(page.fingerprint.to_bytes(bits // 8, "big") for page in pages)
+    rows = np.frombuffer(packed, dtype=np.uint8).reshape(len(pages), bits // 8)
+    for row in rows:
+        yield np.bitwise_count(rows ^ row).sum(axis=1, dtype=int)
 
 
 def _similarity(confirmation: Confirmation, one: Evidence, other: Evidence) -> int:
