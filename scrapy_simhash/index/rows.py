@@ -192,9 +192,5 @@ class Rows:
         return records.decode_entry(_number(key), value, self._width_bytes)
 
 
-def _row(state: State) -> Row:
-    return records.STATE_KEY, records.encode_state(state)
-
-
 def _number(key: bytes) -> int:
     return int.from_bytes(key, "big")

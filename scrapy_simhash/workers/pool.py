@@ -381,7 +381,8 @@ class WorkerPool(Generic[Content, Result]):
             # Without a job, nobody asked for an answer, so none can be trusted.
             is_asked = bool(worker.jobs) if worker.is_ready else not error
             if kind not in (RESULT, ERROR) or not is_asked:
-                self._lose(worker, "memory" if kind == MEMORY else error or "worker_died")
+                reason = error if error and not worker.is_ready else "worker_died"
+                self._lose(worker, "memory" if kind == MEMORY else reason)
                 return
             if worker.is_ready:
                 future = worker.answered(self._now_s)
