@@ -93,7 +93,7 @@ class SimhashExtension:
             "schedule": self.schedule,
         }
         self.pages = Judging("page", settings, fingerprinter.detector, stats=self.stats, **parts)
-        self.pages.retries.has_foreign = self.foreign_values.has_foreign
+        self.pages.retries.calls_copy = self.foreign_values.calls_copy
         self.items = Judging(
             "item",
             settings,

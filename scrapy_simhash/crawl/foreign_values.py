@@ -44,7 +44,7 @@ from scrapy_simhash.extraction.targets import pieces_of
 from scrapy_simhash.sites import site_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from scrapy import Request
     from scrapy.http import Response
@@ -119,20 +119,17 @@ class Given:
     items: list[array[int]] = field(default_factory=list)
     words: str = ""
 
-    def is_lacking(self, response: Response | None, key: str) -> bool:
+    def is_lacking(self, response: Response | None, url: str, key: str) -> bool:
         """Return True if a copy on the same site lacks a word that the items of the page have from
-        it.
+        it, or may lack one.
 
         :param response: of the copy; None if it was not kept.
+        :param url: of the copy.
         :param key: of the page.
         """
-        if not self.words or response is None or site_of(response.url) != site_of(key):
+        if not self.words or site_of(url) != site_of(key):
             return False
-        markup, words = _markup_of(response), self.words.split()
-        if all(word in markup for word in words):
-            return False
-        markup = unescape(markup)  # ten times as slow
-        return not all(word in markup for word in words)
+        return response is None or bool(_missing(self.words.split(), response))
 
 
 class ForeignValues:
@@ -179,11 +176,9 @@ class ForeignValues:
             self._points[callback] += not page.has_foreign
         if page.items_looked_at <= _MAX_ITEMS:
             page.given.items.append(array("q", _texts(page, item)))
-            markup = (
-                unescape(response.text).casefold() if isinstance(response, TextResponse) else ""
-            )
-            for word in _single_words(page, item):
-                if word in markup and len(page.given.words) < _MAX_CHARACTERS:
+            words = _single_words(page, item)
+            for word in words.difference(_missing(words, response)):
+                if len(page.given.words) < _MAX_CHARACTERS:
                     page.given.words += f" {word}"
         if page.items_looked_at > 1:
             self._lists.add(callback)
@@ -196,20 +191,29 @@ class ForeignValues:
         :param request: of the page, or of a copy with the same callback.
         """
         callback = self._arguments.callback_name(request)
-        is_suspected = self._resumed or (callback in self._suspected and key in self._given)
+        is_known = self._recalled(key) is not None
+        is_suspected = self._resumed or (callback in self._suspected and is_known)
         return callback in self._lists or (is_suspected and self._points[callback] < _TRUSTED)
 
-    def is_lacking(self, key: str, request: Request, response: Response) -> bool:
+    def is_lacking(self, key: str, request: Request, response: Response | None) -> bool:
         """Return True if a copy lacks what the items of its page say, so that its callback is to
         run.
 
         :param key: of the page.
         :param request: of the copy, as `response`.
+        :param response: None if it was not kept. It may lack something, so the page is to be
+            downloaded again.
         """
-        given, callback = self._given.get(key), self._arguments.callback_name(request)
+        given, callback = self._recalled(key), self._arguments.callback_name(request)
         if given is None or self._alike[callback] >= _ALIKE:
             return False
-        return given.is_lacking(response, key)
+        return given.is_lacking(response, (response or request).url, key)
+
+    def calls_copy(self, key: str, request: Request, response: Response | None) -> bool:
+        """Return True if a page cannot speak for the items of a copy, see `has_foreign` and
+        `is_lacking`.
+        """
+        return self.has_foreign(key, request) or self.is_lacking(key, request, response)
 
     def differs(
         self, page: PageState, response: Response, item: Any, *, leads_on: bool = False
@@ -220,11 +224,11 @@ class ForeignValues:
         :param leads_on: the callback runs anyway, so what the text says counts, too.
         """
         original = (page.verdict and page.verdict.representative) or page.key
-        known = self._given.setdefault(original, Given())
+        known = self._recalled(original) or self._given.setdefault(original, Given())
         page.items_looked_at += 1
         if page.items_looked_at == 1:
             page.known_items = len(known.items)
-            page.is_lacking = known.is_lacking(response, original)
+            page.is_lacking = known.is_lacking(response, response.url, original)
         callback = self._arguments.callback_name(page.request)
         entry = _entry(page, response, item)
         if callback in self._lists:
@@ -265,6 +269,12 @@ class ForeignValues:
             self._lists.add(self._arguments.callback_name(page.request))
         return page.kept_items
 
+    def _recalled(self, key: str) -> Given | None:
+        """Return what a page gave. What was asked for last is forgotten last."""
+        if key in self._given:
+            self._given.move_to_end(key)
+        return self._given.get(key)
+
     def _foreign(self, page: PageState, response: Response, item: Any) -> set[int]:
         """Return hashes of the texts with words that neither the text of a page nor its request
         says, of the names of files, and of what only the markup says.
@@ -289,8 +299,13 @@ class ForeignValues:
         return found.union(one for text, one in _short(item) if _is_marked(text, page))
 
 
-def _markup_of(response: Response) -> str:
-    return response.text.casefold() if isinstance(response, TextResponse) else ""
+def _missing(words: Iterable[str], response: Response) -> Iterable[str]:
+    """Return the words that the markup of a page lacks."""
+    markup = response.text if isinstance(response, TextResponse) else ""
+    said = markup.casefold()
+    if missing := [word for word in words if word not in said]:
+        said = unescape(markup).casefold()  # ten times as slow
+    return [word for word in missing if word not in said]
 
 
 def _entry(page: PageState, response: Response, item: Any) -> Sequence[int]:
@@ -335,10 +350,11 @@ def _short(item: Any) -> Iterator[tuple[str, int]]:
 
 def _texts(page: PageState, item: Any) -> set[int]:
     """Return hashes of all that an item says, by words and by texts."""
-    words = filter(None, map(_words, islice(_read(item), _MAX_VALUES)))
+    words = map(_words, islice(_read(item), _MAX_VALUES))
+    said = [*_words_said(page, item)]
     short = (one for _, one in _short(item))
-    single = (hash(("", word)) for word in _single_words(page, item))
-    return {*map(hash, words), *short, *_said(page, item), *single}
+    single = (hash(("", word)) for word in chain(*said))
+    return {*map(hash, filter(None, chain(words, said))), *short, *single}
 
 
 def _said(page: PageState, item: Any) -> set[int]:

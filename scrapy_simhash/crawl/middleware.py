@@ -240,8 +240,7 @@ class SimhashSpiderMiddleware(_SpiderMiddleware):
                 depth_limited=self._depth_limited,
                 call_needed=bool(waited_for) or leads_on,
                 items_needed=follows_chains and self._following.leads_on_by_items(original),
-                has_foreign=self._foreign_values.has_foreign(original, request)
-                or self._foreign_values.is_lacking(original, request, response),
+                has_foreign=self._foreign_values.calls_copy(original, request, response),
                 # With a depth, a spider has copied the meta of such a request.
                 is_start=bool(request.meta.get("is_start_request"))
                 and not request.meta.get("depth"),

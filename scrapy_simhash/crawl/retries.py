@@ -192,9 +192,9 @@ class Retries:
         # came again for, and its content.
         self._came: LocalCache[tuple[str, int], tuple[str, Text]] = LocalCache(MAX_HELD)
         self._closing = False
-        self.has_foreign: Callable[[str, Request], bool] = lambda _key, _request: False
-        """Returns True if items of a page may say what those of its copies do not say, see
-        `scrapy_simhash.crawl.foreign_values`.
+        self.calls_copy: Callable[[str, Request, Response | None], bool] = lambda *_: False
+        """Returns True if a page cannot speak for the items of a copy, see
+        `scrapy_simhash.crawl.foreign_values.ForeignValues.calls_copy`.
         """
         self.gives_items = False
         """The crawl has given items from pages. Set by `begin_giving`."""
@@ -245,9 +245,12 @@ class Retries:
         """
         released = self._held.take(seen.key, lambda copy: self._rules.is_copy(copy.seen, seen))
         if page is not None:
-            kept = self.responses.get
-            called = [copy for copy in released if page.calls_copy(copy, kept(copy))]
-            self.request(called, anew=False)
+            called = {
+                copy
+                for copy in released
+                if page.calls_copy(copy) or self._is_called(page.key, copy)
+            }
+            self.request([copy for copy in released if copy in called], anew=False)
             released = [copy for copy in released if copy not in called]
         self._request_outdated(seen)
         gave_items = page is None or page.gave_items
@@ -256,6 +259,10 @@ class Retries:
         else:
             for copy in released:
                 self.leave(seen.key, copy, answered=gave_items)
+
+    def _is_called(self, key: str, copy: DroppedCopy) -> bool:
+        response = self.responses.get(copy)
+        return not copy.compared and self.calls_copy(key, copy.request, response)
 
     def discarded(self, page: Observation, *, refused: bool = False) -> None:
         """Request one copy of a page that failed, unless the index has another page like it.
@@ -364,8 +371,9 @@ class Retries:
 
     def _look_again_at_all(self) -> None:
         self._requested.clear()
-        for key, page in self._came.values():  # whatever became of it
-            self.request(self._left.take(key, partial(self._is_outdated, page)))
+        for (under, _), (key, page) in self._came.items():  # whatever became of it
+            for one in {key, under}:
+                self.request(self._left.take(one, partial(self._is_outdated, page)))
         self._came.clear()
         for copies in self._held.take_all():
             self.look_again(copies)
@@ -393,7 +401,7 @@ class Retries:
             elif is_pending:
                 self._held.add(page, copy)
             elif earlier.same_request and (earlier.gave_items or not self.gives_items):
-                if not copy.compared and self.has_foreign(page, copy.request):
+                if self._is_called(page, copy):
                     called.append(copy)
                     continue
                 self.leave(page, copy, answered=earlier.gave_items)

@@ -79,6 +79,7 @@ class PageState:
         and scripts, once an item was compared with them.
     :param kept_items: pass when the output has ended, if it is unknown what the representative
         gave, and they are several or, after a pause, the page leads on.
+    :param item_states: the items on their way to the pipeline, and the observed ones.
     :param gave_items: the pipelines kept an item of the page.
     :param withheld: number of items and requests that were dropped, although the callback gave
         them.
@@ -120,6 +121,7 @@ class PageState:
     markup: str = ""
     values: set[str] = field(default_factory=set)
     kept_items: list[Any] = field(default_factory=list)
+    item_states: set[ItemState] = field(default_factory=set)
     gave_items: bool = False
     withheld: int = 0
     awaited: Sequence[PageState] = ()
@@ -151,11 +153,11 @@ class PageState:
         """Return True if the callback has given one or two requests, or one or two for itself."""
         return any(1 <= number <= MAX_REQUESTS for number in (self.requests, self.own_requests))
 
-    def calls_copy(self, copy: DroppedCopy, response: Response | None = None) -> bool:
+    def calls_copy(self, copy: DroppedCopy) -> bool:
         """Return True if the callback of a copy is to run, although this page is confirmed."""
         if self.items_lead_on:
             return True
-        if not copy.compared and (self.has_foreign or self.given.is_lacking(response, self.key)):
+        if not copy.compared and self.has_foreign:
             return True
         return self.leads_on and not copy.called
 
@@ -306,7 +308,7 @@ class Settlement:
 
     def item_yielded(self, page: PageState, item: Any) -> None:
         """Record an item that is on its way to the pipelines."""
-        self._items.setdefault(id(item), []).append(ItemState(item, page, page.items))
+        self._follow_item(ItemState(item, page, page.items))
         page.items += 1
         page.unsettled += 1
 
@@ -323,7 +325,12 @@ class Settlement:
     def item_observed(self, state: ItemState, observation: Observation) -> None:
         """Record the pending observation of an item."""
         state.observation = observation
+        self._follow_item(state)
+
+    def _follow_item(self, state: ItemState) -> None:
         self._items.setdefault(id(state.item), []).append(state)
+        if state.page is not None:
+            state.page.item_states.add(state)
 
     def item_settled(
         self, response: Response | None, item: Any, *, kept: bool, failed: bool
@@ -376,8 +383,7 @@ class Settlement:
         page.ended = True
         # No signal names these items: a later pipeline replaced them by other objects, or they are
         # the same object as another item. If anything failed, it may be one of them.
-        states = [one for one in chain(*self._items.values()) if one.page is page]
-        self._settle_items(states, confirmed=not page.failed)
+        self._settle_items([*page.item_states], confirmed=not page.failed)
         confirmed = page.handled and not page.failed
         if confirmed and not page.outputs and not page.dropped:
             confirmed = not self._contents.is_refused(page.observation)
@@ -388,6 +394,8 @@ class Settlement:
     def _settle_items(self, states: Sequence[ItemState], *, confirmed: bool) -> None:
         for state in states:
             self._items[id(state.item)].remove(state)
+            if state.page is not None:
+                state.page.item_states.discard(state)
             if not self._items[id(state.item)]:
                 del self._items[id(state.item)]
             if state.observation is not None:

@@ -7,6 +7,7 @@ import pytest
 from scrapy import Field, Item, Request
 from scrapy.http import HtmlResponse
 
+from scrapy_simhash.crawl import foreign_values
 from scrapy_simhash.crawl.arguments import Arguments
 from scrapy_simhash.crawl.foreign_values import ForeignValues
 from scrapy_simhash.crawl.settlement import PageState
@@ -157,6 +158,43 @@ def test_a_copy_that_lacks_words_of_the_items_of_its_page_gives_other_ones(crawl
     copy, other = crawl.page(page.key)
     elsewhere = other.replace(url="https://y.example/1")
     assert not lacks(page.key, copy.request, elsewhere)
+    assert lacks(page.key, copy.request, None)  # it was not kept
+    assert not lacks(page.key, Request(elsewhere.url), None)
+
+
+@pytest.mark.parametrize("html", ["<p>Gro&szlig;e Mühle", "<p>GRO&#7838;E M&Uuml;HLE"])
+def test_a_copy_with_references_to_characters_lacks_no_words(crawl, html):
+    page, response = crawl.page(html=html)
+    crawl.values.gave(page, response, {"name": "Große Mühle"})
+    for same in ("<p>große mühle", html):
+        copy, other = crawl.page(html=same)
+        assert not crawl.values.is_lacking(page.key, copy.request, other)
+    assert crawl.values.is_lacking(page.key, copy.request, crawl.page(html="<p>große")[1])
+
+
+@pytest.mark.parametrize("uses", ["calls_copy", "differs"])
+def test_pages_with_copies_are_not_forgotten(crawl, monkeypatch, uses):
+    monkeypatch.setattr(foreign_values, "_REMEMBERED_PAGES", 2)
+    crawl.values = ForeignValues(Arguments())
+    page, response = crawl.page()
+    crawl.values.gave(page, response, {"title": "Write first"})
+    for _ in range(3):
+        crawl.gave({"title": "reviews"})
+        copy, other = crawl.page(page.key, html="<p>Mill")
+        if uses == "differs":
+            crawl.values.differs(copy, other, {"title": "Mill"})
+        else:
+            assert crawl.values.calls_copy(page.key, copy.request, other)
+    assert crawl.values.is_lacking(page.key, copy.request, other)
+
+
+def test_references_to_characters_are_read_only_for_missing_words(crawl):
+    page, response = crawl.page(html="<h1>Write first</h1>" + "<p>one &amp; two &quot;" * 100_000)
+    crawl.values.gave(page, response, {"title": "reviews"})  # with all that is read once
+    started = time.process_time()
+    for _ in range(2):
+        crawl.values.gave(page, response, {"title": "Write first"})
+    assert time.process_time() - started < 0.15
 
 
 def test_a_callback_is_trusted_after_three_copies_that_lacked_words(crawl):

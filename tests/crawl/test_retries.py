@@ -121,6 +121,33 @@ def test_if_a_page_gives_no_items_in_a_crawl_that_gives_some_its_copy_is_request
     assert world.asked() == ["a"]
 
 
+@pytest.mark.parametrize("settled", ["confirmed", "discarded"])
+def test_a_copy_runs_that_its_page_cannot_speak_for(world, settled):
+    keys = [f"{number}" for number in range(6)]
+    copies = [dropped(key) for key in keys]
+    copies[2].compared = True
+    for copy in copies:
+        world.hold_copy("page", copy)
+        if copy is not copies[3]:  # its response was forgotten
+            world.retries.responses.keep(copy, Response(copy.request.url))
+    world.near(*keys, gave_items=True)
+    world.retries.calls_copy = lambda key, request, response: (
+        key == "page" and (response is None or response.url != copies[1].request.url)
+    )
+    if settled == "confirmed":
+        world.confirmed(BAN, gave_items=True)
+    else:  # but another page like it was confirmed
+        world.discarded("page")
+    requests = [*world.scheduled]
+    assert world.asked() == ["0", "3", "4", "5"]
+    assert [world.retries.answer_to(request) is None for request in requests] == [
+        False,
+        True,
+        False,
+        False,
+    ]
+
+
 @pytest.mark.parametrize("same", [True, False])
 def test_a_copy_whose_request_carries_something_else_is_requested(world, same):
     world.near("a", same_request=same)
@@ -167,6 +194,15 @@ def test_if_nothing_settles_the_other_content_the_copies_are_requested_at_the_en
     end(world.retries)
     assert world.asked() == ["a"]
     assert world.retries.waiting == 1
+
+
+@pytest.mark.parametrize("end", [Retries.idle, Retries.close])
+def test_a_page_that_came_for_another_one_leaves_the_copies_of_neither(world, end):
+    for key in ("page", "other"):
+        world.retries.leave(key, dropped(f"copy-of-{key}"), answered=True)
+        world.retries.came_again(key, observation("changed", "page", STORY), "page")
+    end(world.retries)
+    assert sorted(world.asked()) == ["copy-of-other", "copy-of-page"]
 
 
 @pytest.mark.parametrize("first", ["confirmed", "idle"])
