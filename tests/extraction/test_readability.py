@@ -56,6 +56,10 @@ class TestSameText:
     def test_pages(self, page):
         assert letters(lean(page)) == letters(stock(page)) != ""
 
+    def test_many_lines_with_breaks_do_not_exceed_the_budget(self):
+        lines = "The ferry waits<br>" * 12_000
+        assert letters(lean(body(f"<div><p>Notice</p>{lines}</div>"))).count("ferry") == 12_000
+
     @pytest.mark.parametrize("count", [60, pytest.param(250, marks=pytest.mark.thorough)])
     def test_random_pages(self, count):
         pages = [random_page(random.Random(seed)) for seed in range(count)]
