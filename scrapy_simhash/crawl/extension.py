@@ -11,6 +11,7 @@ from weakref import WeakKeyDictionary
 
 from scrapy import signals as scrapy_signals
 from scrapy.exceptions import DontCloseSpider, NotConfigured
+from scrapy.extensions.closespider import CloseSpider
 
 from scrapy_simhash import signals
 from scrapy_simhash.crawl.arguments import Arguments
@@ -246,6 +247,15 @@ class SimhashExtension:
         kept = signal is scrapy_signals.item_scraped or isinstance(exception, NearDuplicateItem)
         failed = signal is scrapy_signals.item_error
         self.settlement.item_settled(response, item, kept=kept, failed=failed)
+
+    def spared_item(self) -> None:
+        """Let the limits for pages without items (CLOSESPIDER_PAGECOUNT_NO_ITEM and
+        CLOSESPIDER_TIMEOUT_NO_ITEM) take a dropped item of a copy for one that was given.
+        """
+        limits = self.crawler.get_extension(CloseSpider)
+        if limits is not None:
+            limits.counter["pagecount_since_last_item"] = 0
+            limits.items_in_period = 1
 
     def _finished(self, page: PageState, confirmed: bool) -> None:
         self.pages.settle_page(page, confirmed)

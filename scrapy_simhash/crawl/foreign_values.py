@@ -16,11 +16,16 @@ text or floats, such as prices, but no others, because they may be counts, sizes
 
 A list may have one entry only, and pages of a template may have no names. So if a copy on the same
 site lacks a word that the items of the page have from it, the callback of the copy runs, too, and
-items pass that have words in short texts which no single item of the page or of a copy has.
+items pass that have words in short texts which no single item of the page or of a copy has. If
+three such copies had none, further ones are not looked at.
 
 If the first items of a callback have no foreign words, or those of three copies have the same, the
-callback is trusted: its items come from the texts of its pages. Once an item had some, no page of
-this callback can speak for its copies, and only items of copies are compared with their pages.
+callback is trusted: its items come from the texts of its pages, which may still lack words. Once an
+item had some, no page of this callback can speak for its copies, and only items of copies are
+compared with their pages.
+
+A crawl that goes on after a pause has forgotten all that. So the first copy of an earlier page then
+stands for it.
 """
 
 from __future__ import annotations
@@ -175,11 +180,7 @@ class ForeignValues:
             page.has_foreign = callback in self._suspected
             self._points[callback] += not page.has_foreign
         if page.items_looked_at <= _MAX_ITEMS:
-            page.given.items.append(array("q", _texts(page, item)))
-            words = _single_words(page, item)
-            for word in words.difference(_missing(words, response)):
-                if len(page.given.words) < _MAX_CHARACTERS:
-                    page.given.words += f" {word}"
+            _record(page, response, item)
         if page.items_looked_at > 1:
             self._lists.add(callback)
         page.has_foreign = page.has_foreign or callback in self._lists
@@ -251,7 +252,7 @@ class ForeignValues:
             page.given.entries.extend(entry)
             if not differs and (is_unknown or self._resumed):  # the page may have been a list
                 page.kept_items.append(item)
-                page.given.items.append(array("q", _texts(page, item)))
+                _record(page, response, item)
         if differs and len(known.entries) < _MAX_KNOWN and len(known.items) < _MAX_KNOWN_ITEMS:
             known.entries.extend(entry)
             known.items.append(array("q", _texts(page, item)))
@@ -260,11 +261,17 @@ class ForeignValues:
     def rest(self, page: PageState) -> Sequence[Any]:
         """Return the kept items of a copy that pass at the end of its output, if it is unknown what
         the representative gave: those of a list, and after a pause, of a page that leads on.
+        Other copies then stand for their representatives.
         """
-        is_list = page.items_looked_at > 1
-        if not page.kept_items or not (is_list or (self._resumed and page.leads_on)):
+        if not page.kept_items:
             return ()
-        self._given[(page.verdict and page.verdict.representative) or page.key] = page.given
+        original = (page.verdict and page.verdict.representative) or page.key
+        is_list, known = page.items_looked_at > 1, self._given.get(original)
+        if not is_list and not (self._resumed and page.leads_on):
+            if self._resumed and (known is None or not known.entries):
+                self._given[original] = page.given
+            return ()
+        self._given[original] = page.given
         if is_list:
             self._lists.add(self._arguments.callback_name(page.request))
         return page.kept_items
@@ -297,6 +304,16 @@ class ForeignValues:
             if any(_is_foreign(word, page.said) and _is_foreign(word, shown) for word in words):
                 found.add(hash(words))
         return found.union(one for text, one in _short(item) if _is_marked(text, page))
+
+
+def _record(page: PageState, response: Response, item: Any) -> None:
+    """Record what an item says, and which of its words its page has."""
+    page.given.items.append(array("q", _texts(page, item)))
+    if len(page.given.items) <= _MAX_ITEMS:
+        words = _single_words(page, item)
+        for word in words.difference(_missing(words, response)):
+            if len(page.given.words) < _MAX_CHARACTERS:
+                page.given.words += f" {word}"
 
 
 def _missing(words: Iterable[str], response: Response) -> Iterable[str]:

@@ -15,7 +15,6 @@ from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from scrapy import Request
-from scrapy.extensions.closespider import CloseSpider
 from scrapy.http import TextResponse
 
 from scrapy_simhash import signals
@@ -185,7 +184,7 @@ class SimhashSpiderMiddleware(_SpiderMiddleware):
                 "others",
             )
         self._depth_limited = settings.getint("DEPTH_LIMIT") > 0
-        self._limits = crawl.crawler.get_extension(CloseSpider)
+        self._spare_item = crawl.spared_item
         self._signals = crawl.crawler.signals
         self._fingerprinted = crawl.fingerprinted
         self._request_ended = crawl.request_ended
@@ -278,16 +277,12 @@ class SimhashSpiderMiddleware(_SpiderMiddleware):
         if page.dropped and page.verdict is not None:
             observation = page.verdict.observation
             if observation is None or observation.provisional or observation.earlier.gave_items:
-                self._spared_item(page.verdict)
+                self._spared_item(page)
             raise NearDuplicatePage(response, page.verdict)
 
-    def _spared_item(self, verdict: Verdict) -> None:
-        """Let the limits for pages without items (CLOSESPIDER_PAGECOUNT_NO_ITEM and
-        CLOSESPIDER_TIMEOUT_NO_ITEM) take a dropped item of a copy for one that was given.
-        """
-        if self._limits is not None and verdict.kind == "near-duplicate":
-            self._limits.counter["pagecount_since_last_item"] = 0
-            self._limits.items_in_period = 1
+    def _spared_item(self, page: PageState) -> None:
+        if page.verdict is not None and page.verdict.kind in ("near-duplicate", "unchanged"):
+            self._spare_item()
 
     def _leads_on(self, verdict: Verdict) -> bool:
         key, observation = verdict.representative or verdict.key, verdict.observation
@@ -328,8 +323,7 @@ class SimhashSpiderMiddleware(_SpiderMiddleware):
         if self._withholds_item(page, response, request_or_item):
             page.withheld += 1
             self._pages.stats.count("dropped_items")
-            if page.verdict is not None:
-                self._spared_item(page.verdict)
+            self._spared_item(page)
             return False
         page.may_follow = page.may_follow or self._takes_place(page)
         return True

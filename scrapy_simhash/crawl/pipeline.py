@@ -33,6 +33,7 @@ class SimhashPipeline(Component):
     def __init__(self, crawl: SimhashExtension) -> None:
         self._settings = crawl.settings
         self._settle_all = crawl.settle_all
+        self._spared_item = crawl.spared_item
         self._signals = crawl.crawler.signals
         self._settlement = crawl.settlement
         self._fingerprinter = crawl.fingerprinter
@@ -118,6 +119,7 @@ class SimhashPipeline(Component):
         request = None if state.page is None else state.page.request
         action, _ = self._items.act_on(verdict, request, Circumstances)
         if not action.items:
+            self._spared_item()
             raise NearDuplicateItem(verdict)
         self._settlement.item_observed(state, observation)
         return verdict

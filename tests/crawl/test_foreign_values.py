@@ -239,6 +239,19 @@ def test_a_resumed_crawl_looks_at_the_items_of_copies_of_earlier_pages(crawl):
         assert not crawl.differs(earlier, {"title": "reviews"})
 
 
+def test_after_a_pause_a_copy_stands_for_an_earlier_page(crawl):
+    crawl.values = ForeignValues(Arguments(), resumed=True)
+    earlier = "https://x.test/earlier"
+    passing = []
+    for hit in ("Ferry line", "Tide mill", "Sand boat", "Tide mill", "Milk cart", "Snow bell"):
+        copy, response = crawl.page(earlier, html=f"<h1>Search</h1><p>{hit}")
+        assert crawl.values.calls_copy(earlier, copy.request, response)
+        if crawl.values.differs(copy, response, {"hit": hit}):
+            passing.append(hit)
+        assert not crawl.values.rest(copy)
+    assert passing == ["Tide mill", "Sand boat", "Milk cart", "Snow bell"]
+
+
 def test_copies_of_a_list_give_the_entries_that_it_and_earlier_copies_lack(crawl):
     entries = [{"name": f"Mill {number}", "url": f"/a/{number}"} for number in range(6)]
     page, response = crawl.page()

@@ -3,7 +3,7 @@
 import pytest
 
 from tests.crawl.harness import Crawl, crawled, run
-from tests.crawl.pages import page, put_articles
+from tests.crawl.pages import ARTICLES, page, put_articles
 from tests.crawl.site import Answer
 
 TAG = {"SIMHASH_ACTION": "tag"}
@@ -57,6 +57,22 @@ def test_copies_of_a_page_that_gave_items_count_as_items_for_limits(site, tmp_pa
     result = crawled(tmp_path, urls, limits | {"CONCURRENT_REQUESTS": 1})
     assert result.stats["finish_reason"] == "finished"
     assert result.seen() == ["/mill", "/bees"]
+
+
+@pytest.mark.parametrize("dropped", ["unchanged", "items"])
+def test_unchanged_pages_and_copies_of_items_count_as_items_for_limits(site, tmp_path, dropped):
+    urls = put_articles(site, "/mill mill", "/ice ice", "/bees bees", "/tram tram", "/clock clock")
+    settings = {"CONCURRENT_REQUESTS": 1, "SIMHASH_INCREMENTAL": dropped == "unchanged"}
+    if dropped == "items":
+        settings["SIMHASH_ITEM_FIELDS"] = ["same"]
+    limits = {"CLOSESPIDER_PAGECOUNT_NO_ITEM": 2, "CLOSESPIDER_TIMEOUT_NO_ITEM": 60}
+    items = {f"/{url.rpartition('/')[2]}": [{"same": " ".join(ARTICLES["paper"])}] for url in urls}
+    how = {"spider": "tests.crawl.spiders.ItemsSpider", "arguments": {"items": items}}
+    crawl = Crawl(urls, settings | limits, **how)
+    for result in run(tmp_path, crawl, crawl):
+        assert result.stats["finish_reason"] == "finished"
+        assert len(result.events) == len(urls)
+    assert len(result.items) == (dropped == "items")
 
 
 def test_items_that_a_later_middleware_drops_leave_their_page_handled(urls, tmp_path):
