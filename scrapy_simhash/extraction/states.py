@@ -25,6 +25,8 @@ _AMOUNT_WITH_WORD = re.compile(f"{_WORD} ?{_NUMBER}|{_NUMBER} ?(?:{_WORD}|[-\u20
 _MAX_PRICES = 3
 _MAX_LINES_BELOW = 20
 _MIN_TEXT_WORDS = 8
+# A longer line is no notice, and would take the search for amounts long.
+_MAX_CHARACTERS = 200
 # Chrome says nothing of its links, so these are looked for; and so many pieces of the text of each.
 _MAX_LINKS = 500
 _MAX_PIECES = 20
@@ -66,6 +68,7 @@ def notices(lines: Sequence[Line], elements: Elements) -> Iterator[str]:
         for at, line in enumerate(below)
         if (line.chrome or line.aside)
         and line.words < _MIN_TEXT_WORDS
+        and len(line.text) <= _MAX_CHARACTERS
         and not line.is_links
         and (at < texts[0] or (not line.aside and 0 < heading.level <= line.level))
     ]

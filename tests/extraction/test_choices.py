@@ -52,6 +52,8 @@ def test_pages_with_other_choices_are_no_copies(form):
         "<form><input name=a value=1><input name=b value=2><input name=c value=3></form>",
         "</div><form><label>Yes</label><label>No</label><label>Who knows</label></form>",  # a poll
         "<form><label>Name</label><label>City</label><button>Send</button></form>",
+        "<div class=cookie-banner><button>Yes</button><button>No</button><button>More</button></div>",
+        "<div class=share><button>Like</button><button>Share</button><button>Print</button></div>",
     ],
 )
 def test_what_is_no_choice(html):

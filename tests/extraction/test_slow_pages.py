@@ -24,6 +24,7 @@ NAMES = (
     "<div class=breadcrumb><a>b</a></div>",
 )
 LINKS = 12 * "<a href=/a>b</a>"
+SENTENCE = "<p>The ferry leaves. It calls at three islands, and returns.</p>"
 PICTURES = 100 * "<article>" + 300 * "<img src=/a.png><iframe src=/b></iframe>"
 # Before readability had a budget, each of these took more than 20 seconds. Now it takes one or two.
 SENTENCES = "<p>The ferry waits, at the pier, for bread and post.</p>" * 9
@@ -53,6 +54,8 @@ SLOW = [
     (HIDING * 40_000 + FERRY, 8),
     *((f"<title>A</title>{FERRY}{200 * '<div>'}{each * 20_000}", 4) for each in NAMES),
     (f"<title>A</title>{FERRY}{'<main>a</main>' * 12_000}{PICTURES}", 3),
+    (f"<h1>The ferry</h1><nav>{'1' * 2_000_000}</nav>{SENTENCE}", 2),
+    (f"<h1>The ferry</h1>{FERRY}{'<label>' * 200}<nav>{'word ' * 400_000}</nav>", 3),
     (f"<main>{FERRY}" + f"<div><nav>{LINKS}</nav></div>" * 10_000 + "<h1>A</h1>", 4),
 ]
 
