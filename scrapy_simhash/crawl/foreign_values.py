@@ -177,13 +177,11 @@ class ForeignValues:
         if page.items_looked_at <= _MAX_ITEMS and self._points[callback] < _TRUSTED:
             if callback not in self._suspected and self._foreign(page, response, item):
                 self._suspected.add(callback)
-            page.has_foreign = callback in self._suspected
-            self._points[callback] += not page.has_foreign
+            self._points[callback] += callback not in self._suspected
         if page.items_looked_at <= _MAX_ITEMS:
             _record(page, response, item)
         if page.items_looked_at > 1:
             self._lists.add(callback)
-        page.has_foreign = page.has_foreign or callback in self._lists
 
     def has_foreign(self, key: str, request: Request) -> bool:
         """Return True if items of a page may have foreign words, or if its callback gives lists, so

@@ -70,10 +70,9 @@ class PageState:
     :param failed: the callback, a middleware or a pipeline failed, or the content was refused.
     :param asked_again: the spider has asked for this page again.
     :param items_lead_on: a pipeline or a handler of a signal turned an item into a request.
-    :param items_looked_at: number of items that were looked at for foreign words, `has_foreign` if
-        the page cannot speak for its copies, `given` what its items say, and `known_items` the
-        number of items of its representative and of earlier copies before its first one; a copy
-        `is_lacking` words of these items, see
+    :param items_looked_at: number of items that were looked at for foreign words, `given` what the
+        items say, and `known_items` the number of items of its representative and of earlier copies
+        before its first one; a copy `is_lacking` words of these items, see
         `scrapy_simhash.crawl.foreign_values`.
     :param said: the text of the page, `markup` all of it, and `values` the numbers in attributes
         and scripts, once an item was compared with them.
@@ -113,7 +112,6 @@ class PageState:
     asked_again: bool = False
     items_lead_on: bool = False
     items_looked_at: int = 0
-    has_foreign: bool = False
     given: Given = field(default_factory=Given)
     known_items: int = 0
     is_lacking: bool = False
@@ -154,12 +152,10 @@ class PageState:
         return any(1 <= number <= MAX_REQUESTS for number in (self.requests, self.own_requests))
 
     def calls_copy(self, copy: DroppedCopy) -> bool:
-        """Return True if the callback of a copy is to run, although this page is confirmed."""
-        if self.items_lead_on:
-            return True
-        if not copy.compared and self.has_foreign:
-            return True
-        return self.leads_on and not copy.called
+        """Return True if the callback of a copy is to run, although this page is confirmed, because
+        this one led on.
+        """
+        return self.items_lead_on or (self.leads_on and not copy.called)
 
     def withholds_item(self) -> bool:
         """Return True if the next item of the callback is to be dropped."""

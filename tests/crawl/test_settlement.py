@@ -63,9 +63,6 @@ def test_many_items_that_no_signal_named_slow_no_page_down():
     ("page", "copy", "expected"),
     [
         ({}, {}, False),
-        ({"has_foreign": True}, {}, True),
-        ({"has_foreign": True}, {"called": True}, True),
-        ({"has_foreign": True}, {"called": True, "compared": True}, False),
         ({"items_lead_on": True}, {"called": True, "compared": True}, True),
         ({"requests": 1}, {}, True),
         ({"requests": 1}, {"called": True}, False),
