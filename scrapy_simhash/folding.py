@@ -19,9 +19,9 @@ from scrapy_simhash.characters import (
     text_of,
 )
 
-# Matches 30 combining marks before another one, and seldom anything else.
-_MANY_MARKS = re.compile("[^\\w\\s\\x00-\u02ff]{30}(?=[^\\w\\s\\x00-\u02ff])")
-_AND_GRAPHEME_JOINER = "\\g<0>\u034f"
+# Matches 30 combining marks before another one; and symbols.
+_MAYBE_MANY_MARKS = re.compile("[^\\w\\s\\x00-\u02ff]{30}(?=[^\\w\\s\\x00-\u02ff])")
+_GRAPHEME_JOINER = "\u034f"
 _DOT_ABOVE = "\u0307"
 _WIDE_PUNCTUATION = "\uff0c\uff1a\uff1b\uff08\uff09\uff01\uff1f\u3000\u00a0\u2026"
 # (character, what it is folded to), for characters in very many texts. Replacing them first is
@@ -92,6 +92,12 @@ def nfkc(text: str) -> str:
     """
     if unicodedata.is_normalized("NFKC", text):  # linear time: False at the first unsorted mark
         return text
-    # `_MANY_MARKS` would take the half-width forms of these two marks for letters.
+    # `_MAYBE_MANY_MARKS` would take the half-width forms of these two marks for letters.
     text = text.replace("\uff9e", "\u3099").replace("\uff9f", "\u309a")
-    return unicodedata.normalize("NFKC", _MANY_MARKS.sub(_AND_GRAPHEME_JOINER, text))
+    return unicodedata.normalize("NFKC", _MAYBE_MANY_MARKS.sub(_divided, text))
+
+
+def _divided(run: re.Match[str]) -> str:
+    """Return a run of characters, with a joiner after it if all of them are marks."""
+    decomposed = unicodedata.normalize("NFKD", run[0])
+    return run[0] + _GRAPHEME_JOINER if all(map(unicodedata.combining, decomposed)) else run[0]
