@@ -78,7 +78,7 @@ _SHOWN_BY_BROWSER = re.compile(
 )
 _QUOTED = re.compile(r"""(?<!\w)(?:"[^"\n]*"|'[^'\n]*'|`[^`\n]*`)(?!\w)""")
 # Of a page, which the server did not run: PHP, Jinja, Handlebars.
-_SOURCE = re.compile(r"\s*(?:<\?(?!xml\b)|\{%|\{\{[#>!])")
+_SOURCE = re.compile(r"\ufeff?\s*(?:<\?(?!xml\b)|\{[%#]|\{\{[#>!])")
 _FOREIGN = re.compile(r"<(svg|math)\b.*?(?:</\1\s*>|\Z)", re.IGNORECASE | re.DOTALL)
 _COMMENT = re.compile(r"<!--.*?(?:-->|\Z)", re.DOTALL)
 # Prefixes that keep JSON from being run as a script.

@@ -95,6 +95,8 @@ OTHER = {
         f'<div id="webkit-xml-viewer-source-xml"><dish>{PROSE}</dish></div></body></html>'
     ),
     "source of Jinja": f'{{% extends "base.html" %}}\n{{% block a %}}{MARKED}{{% endblock %}}',
+    "source of Jinja after a mark": f"\ufeff\n{{% block a %}}{MARKED}{{% endblock %}}",
+    "source of Jinja after a comment": f"{{# a page #}}\n<html><p>{MARKED}</html>",
     "source of Handlebars": f"{{{{#each a}}}}{MARKED}{{{{/each}}}}",
     "source": f'<?php echo "{MARKED}"; $a->b();',
     "JSON in a browser": '<html><head></head><body><pre style="x">{"a": 1}</pre></body></html>',
