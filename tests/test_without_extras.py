@@ -13,7 +13,7 @@ ROOT = Path(__file__).parent.parent
 TESTED = [
     "test_public_api.py",
     "commands",
-    *(f"crawl/test_{name}.py" for name in ("actions", "bad_settings", "item_fields", "signals")),
+    *(f"crawl/test_{name}.py" for name in ("outcomes", "bad_settings", "item_fields", "signals")),
     *(f"crawl/test_{name}.py" for name in ("startup", "report", "switching_on")),
     "dedupe/test_verdicts.py",
     "maintenance/test_check.py",
