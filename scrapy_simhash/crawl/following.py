@@ -145,7 +145,7 @@ class Following:
         requests = page.kept_requests
         if page.may_follow or not requests:
             return requests
-        representative = (page.verdict and page.verdict.representative) or page.key
+        representative = page.original
         given = self._given.get(representative, self._unknown._replace(requests=page.requests))
         passing: Sequence[Request] = ()
         if page.may_lead_on and min(page.requests, given.requests) <= MAX_REQUESTS:

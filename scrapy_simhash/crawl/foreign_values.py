@@ -222,7 +222,7 @@ class ForeignValues:
 
         :param leads_on: the callback runs anyway, so what the text says counts, too.
         """
-        original = (page.verdict and page.verdict.representative) or page.key
+        original = page.original
         known = self._recalled(original) or self._given.setdefault(original, Given())
         page.items_looked_at += 1
         if page.items_looked_at == 1:
@@ -263,7 +263,7 @@ class ForeignValues:
         """
         if not page.kept_items:
             return ()
-        original = (page.verdict and page.verdict.representative) or page.key
+        original = page.original
         is_list, known = page.items_looked_at > 1, self._given.get(original)
         if not is_list and not (self._resumed and page.leads_on):
             if self._resumed and (known is None or not known.entries):

@@ -332,7 +332,7 @@ class SimhashSpiderMiddleware(_SpiderMiddleware):
         verdict = page.verdict
         if verdict is None or page.dropped:
             return page.withholds_item()
-        original, values = verdict.representative or page.key, self._foreign_values
+        original, values = page.original, self._foreign_values
         leads_on = page.may_lead_on and self._leads_on(verdict)
         if page.reason != "values":
             if not page.withholds_item():
