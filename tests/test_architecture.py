@@ -34,7 +34,7 @@ MODULES = {module_name(path): path for path in sorted(PACKAGE.rglob("*.py"))}
 # for, or a text is tagged.
 NUMERIC = {
     f"{NAME}.index.probing",
-    f"{NAME}.index.store",
+    *(f"{NAME}.index.{name}" for name in ("entry_tables", "store")),
     *(f"{NAME}.index.redis.{name}" for name in ("admission", "store", "replica")),
     *(name for name in MODULES if name.startswith(f"{NAME}.index.tables.")),
     f"{NAME}.calibration",

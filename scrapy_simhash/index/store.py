@@ -10,17 +10,15 @@ page is of no use any more: the page was removed, discarded or never confirmed.
 from __future__ import annotations
 
 import logging
-import time
 from typing import TYPE_CHECKING
 
 from scrapy_simhash.errors import IndexLocked, StorageError
 from scrapy_simhash.index import records
 from scrapy_simhash.index.base import OPENING, Found, Pending
+from scrapy_simhash.index.entry_tables import EntryTables
 from scrapy_simhash.index.marks import mark_of
 from scrapy_simhash.index.rows import Rows
-from scrapy_simhash.index.tables import FOLDER
 from scrapy_simhash.index.tables.crowds import OTHERS
-from scrapy_simhash.index.tables.tables import FEW_ROWS, STEP_EVERY, Tables
 from scrapy_simhash.index.texts import Texts
 
 if TYPE_CHECKING:
@@ -38,9 +36,6 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-_PROGRESS_INTERVAL_S = 5.0
-# Tables are made again if more of their rows than these are of no use, and more than half.
-_MAX_USELESS_ROWS = 1024
 # How often a search is repeated that finds pages that are gone.
 _MAX_SEARCHES = 64
 
@@ -69,13 +64,7 @@ class Store(Rows):
         """Number of open `Index` objects."""
         self.texts = Texts(self)
         self._pending = PendingPages()
-        # Results of `prefetch` by (fingerprint, certainty, mark, distance). Those are deleted that
-        # were used, and those that a row belongs to which was added later.
-        self._prefetched: dict[tuple[int, bytes, int | None, int], list[int]] = {}
-        self._has_warned = False
-        self._folder = None if database.path is None else database.path / FOLDER
-        self._tables = self._opened_tables()
-        self._fill()
+        self._tables = EntryTables(self, manifest.plan)
 
     def entry(self, key: str) -> Entry | None:
         """Return the stored entry of a key, or None."""
@@ -96,12 +85,8 @@ class Store(Rows):
         :param mark: of the page (`scrapy_simhash.index.marks`). With it, most entries that cannot
             be copies of the page are left out, see `scrapy_simhash.index.tables.crowds`.
         """
-        query = fingerprint, certainty, mark, max_distance
-        ordinals = self._prefetched.pop(query, None)
         for _ in range(_MAX_SEARCHES):
-            if ordinals is None:
-                marks = None if mark is None else [mark]
-                [ordinals] = self._tables.near([query[:2]], max_distance, marks)
+            ordinals = self._tables.near_page(fingerprint, certainty, mark, max_distance)
             if not ordinals:
                 return []
             stored, pending, has_gone = list[Found](), list[Found](), False
@@ -115,7 +100,7 @@ class Store(Rows):
                     self._tables.forget(ordinal)
             if mark is None or not has_gone or len(ordinals) < OTHERS:
                 break
-            ordinals = None  # rows of pages that are gone may have taken places of others
+            # Rows of pages that are gone may have taken the places of others: search again.
         return stored + pending
 
     def prefetch(self, pages: Iterable[tuple[int, Evidence]], rules: CrawlRules) -> None:
@@ -123,10 +108,8 @@ class Store(Rows):
         `within` then searches only if a row near the fingerprint was added later, or for another
         page with the same fingerprint.
         """
-        k = rules.max_distance
-        queries = [(value, page.certainty, rules.mark(page), k) for value, page in pages]
-        pairs, marks = [query[:2] for query in queries], [query[2] for query in queries]
-        self._prefetched = dict(zip(queries, self._tables.near(pairs, k, marks), strict=True))
+        queries = [(value, page.certainty, rules.mark(page)) for value, page in pages]
+        self._tables.prefetch(queries, rules.max_distance)
 
     def _observe(self, page: PageToObserve, rules: CrawlRules) -> Observed:
         """Return what a page is, and the pending page that it becomes, or None. Write the line of a
@@ -218,7 +201,7 @@ class Store(Rows):
         :param held: the entry of the pending page that is stored, or None.
         """
         rows = [one for one in (replaced, held) if one is not None and _have_one_row(one, put)]
-        put = put._replace(ordinal=rows[0].ordinal if rows else self._add(put))
+        put = put._replace(ordinal=rows[0].ordinal if rows else self._tables.add_entry(put))
         self.next_sequence = max(self.next_sequence, put.number + 1, put.last_sequence + 1)
         removed, is_new = [*outdated], replaced is None
         if replaced is not None and replaced.ordinal != put.ordinal:
@@ -294,7 +277,7 @@ class Store(Rows):
         if stored is not None and _have_one_row(stored, pending.entry):
             ordinal = stored.ordinal
         else:
-            ordinal = self._add(pending.entry)
+            ordinal = self._tables.add_entry(pending.entry)
         pending.entry = pending.entry._replace(ordinal=ordinal)
         self._pending.add(pending)
         return pending
@@ -308,24 +291,6 @@ class Store(Rows):
             None if value is None else self._decoded(row, value, self._entry)
             for row, value in zip(rows, self.database.get_all(rows), strict=True)
         ]
-
-    def _add(self, entry: Entry) -> int:
-        """Add a row to the tables, and return its ordinal."""
-        ordinal = self._tables.stop
-        if ordinal > records.MAX_ORDINAL:
-            raise StorageError(
-                self.location,
-                f"it has seen {ordinal} new pages, and cannot take more: start another index, or "
-                "`export` its entries and `import` them, which numbers them again",
-            )
-        key, mark = records.encode_key(entry.key), mark_of(entry.evidence)
-        self._tables.add(ordinal, entry.fingerprint, key, mark)
-        for query in [*self._prefetched]:
-            if (query[0] ^ entry.fingerprint).bit_count() <= query[3]:
-                del self._prefetched[query]
-        if ordinal % STEP_EVERY == 0:
-            self._step()
-        return ordinal
 
     def _forget(self, ordinal: int) -> None:
         """Forget a row of the tables without a stored entry, unless a pending page has it: a search
@@ -342,76 +307,6 @@ class Store(Rows):
         self.write_rows(puts, keys, added_entries=added_entries - len(removed))
         for entry in removed:
             self._forget(entry.ordinal)
-
-    def _step(self, *, is_filling: bool = False) -> None:
-        """Write a part of the tables to files, if rows wait for it.
-
-        :param is_filling: no page waits.
-        """
-        if not self._tables.frozen:
-            return
-        try:
-            self._tables.step(large=is_filling)
-        except (OSError, StorageError) as error:  # Only logged, because all pages are stored.
-            if not self._has_warned:
-                logger.warning(
-                    "simhash: index %s: its tables cannot be written (%s), and stay in memory for "
-                    "now: check the disk",
-                    self.location,
-                    error,
-                )
-            self._has_warned = True
-
-    def _opened_tables(self) -> Tables:
-        """Return the tables, as their files have them. Files that don't fit are deleted."""
-        try:
-            return Tables(
-                self.manifest.plan,
-                self._folder,
-                made_for=f"{self.state.identity:016x}",
-                max_rows=2 * len(self) + _MAX_USELESS_ROWS,
-                before_visible=self.database.sync,
-            )
-        except OSError as error:
-            raise StorageError(
-                self.location,
-                f"its tables cannot be read or written ({error}): check the disk and the "
-                f"permissions of {self._folder}, or delete this folder; it is made again",
-            ) from error
-
-    def _fill(self) -> None:
-        """Add the entries to the tables that these don't have."""
-        tables, added = self._tables, 0
-        why = tables.unfit
-        if self._folder is not None and not (why or tables.stop) and len(self) > FEW_ROWS:
-            why = "they are missing"
-        if why:
-            logger.info(
-                "simhash: index %s: its tables are made again from its entries: %s",
-                self.location,
-                why,
-            )
-        logged_at_s = time.monotonic()
-        for entry in self.entries(tables.stop):
-            key, mark = records.encode_key(entry.key), mark_of(entry.evidence)
-            tables.add(entry.ordinal, entry.fingerprint, key, mark)
-            added += 1
-            while tables.frozen and not self._has_warned:
-                self._step(is_filling=True)
-            if added % 1000 == 0 and time.monotonic() - logged_at_s > _PROGRESS_INTERVAL_S:
-                logged_at_s = time.monotonic()
-                logger.info(
-                    "simhash: index %s: %d of about %d entries are in its tables",
-                    self.location,
-                    added,
-                    max(len(self), added),
-                )
-        if added > FEW_ROWS and not why:
-            logger.info(
-                "simhash: index %s was not closed: %d entries were added to its tables again",
-                self.location,
-                added,
-            )
 
 
 class PendingPages:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from scrapy_simhash import Scheme
-from scrapy_simhash.index import Index, TablePlan, open_index, records, store
+from scrapy_simhash.index import Index, TablePlan, entry_tables, open_index, records
 from scrapy_simhash.index.index import rules_of
 from scrapy_simhash.index.manifest import Manifest
 from scrapy_simhash.index.memory import MemoryDatabase
@@ -63,8 +63,8 @@ def shrink_tables(
     set_constant(tables, "UNSORTED_ROWS", unsorted)
     set_constant(tables, "MEMORY_ROWS", memory)
     set_constant(tables, "FEW_ROWS", few)
-    set_constant(store, "FEW_ROWS", few)
-    for module in (tables, store):  # a step after each row, so that a merge takes several rows
+    set_constant(entry_tables, "FEW_ROWS", few)
+    for module in (tables, entry_tables):  # a step after each row: a merge takes several rows
         set_constant(module, "STEP_EVERY", 1)
     set_constant(runs, "STEP_POSITIONS", step)
 
