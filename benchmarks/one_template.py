@@ -26,7 +26,7 @@ from scrapy_simhash.extraction import Extraction
 from scrapy_simhash.index import Index, open_index
 from scrapy_simhash.index.base import Entry
 from scrapy_simhash.index.redis import open_redis_index
-from scrapy_simhash.names import name_bytes
+from scrapy_simhash.names.names import name_bytes
 from scrapy_simhash.scheme import PRESETS
 
 if TYPE_CHECKING:

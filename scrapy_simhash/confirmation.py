@@ -2,8 +2,8 @@
 
 Long texts in one language may have near fingerprints by chance, and pages of one template have
 them by design. Three checks tell copies from such pages: the estimated resemblance of the texts
-(`scrapy_simhash.sketch`), the names of the pages (`scrapy_simhash.agreement`), and the identities
-that they declare (`scrapy_simhash.identities`).
+(`scrapy_simhash.sketch`), the names of the pages (`scrapy_simhash.names.agreement`), and the
+identities that they declare (`scrapy_simhash.names.identities`).
 
 `scrapy_simhash.index.rules.classify` makes the verdict from these checks.
 """
@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from xxhash import xxh3_64_intdigest
 
-from scrapy_simhash.agreement import is_renamed, names_agree
 from scrapy_simhash.content import content_differs
-from scrapy_simhash.identities import chosen_values_differ, identities_differ
+from scrapy_simhash.names.agreement import is_renamed, names_agree
+from scrapy_simhash.names.identities import chosen_values_differ, identities_differ
 from scrapy_simhash.sketch import MIN_SHARED, estimate_resemblance, shared_targets
 
 if TYPE_CHECKING:

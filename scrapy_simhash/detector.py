@@ -16,10 +16,10 @@ from scrapy_simhash.errors import EmptyText, ExtractionError, UnsupportedText
 from scrapy_simhash.evidence import NO_EVIDENCE, Evidence, label_of
 from scrapy_simhash.extraction import Extraction, extract, plain_text
 from scrapy_simhash.hashes import token_hashes
-from scrapy_simhash.identities import chosen_identity, identities_of_record, identity_bytes
 from scrapy_simhash.lazy import np
 from scrapy_simhash.markup import is_html
-from scrapy_simhash.names import NAME_FIELDS, Names, names_of_record, page_names
+from scrapy_simhash.names.identities import chosen_identity, identities_of_record, identity_bytes
+from scrapy_simhash.names.names import NAME_FIELDS, Names, names_of_record, page_names
 from scrapy_simhash.sites import site_of
 from scrapy_simhash.sketch import links_sketch, sketch, sketches
 from scrapy_simhash.verdict import Verdict

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Literal
 
 from scrapy_simhash.errors import SchemeError
 from scrapy_simhash.hashes import JOINER
-from scrapy_simhash.tokenization import TaggedWords
+from scrapy_simhash.tokens.tokenization import TaggedWords
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping, Sequence

@@ -11,10 +11,10 @@ from scrapy_simhash.errors import SchemeError
 from scrapy_simhash.extraction import EXTRACTORS, is_extractor
 from scrapy_simhash.extraction.selectors import compiled_selector
 from scrapy_simhash.features import IDF_WEIGHTINGS, WEIGHTINGS, Weighting, idf_table
-from scrapy_simhash.folding import normalize, plain
 from scrapy_simhash.hashes import FEATURE_HASHES, FeatureHashName
-from scrapy_simhash.parts import PARTS, TITLE_PART
-from scrapy_simhash.tokenization import TOKENIZERS
+from scrapy_simhash.tokens.folding import normalize, plain
+from scrapy_simhash.tokens.parts import PARTS, TITLE_PART
+from scrapy_simhash.tokens.tokenization import TOKENIZERS
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
@@ -54,8 +54,9 @@ class SchemeParameters:
         or the import path of a function from HTML to text.
     :param select: selectors of the content, see `scrapy_simhash.extraction.Selectors`.
     :param remove: selectors of elements that are not content.
-    :param parts: the parts of the text to fingerprint, see `scrapy_simhash.parts`; () for the text.
-    :param tokenizer: how text becomes tokens, see `scrapy_simhash.tokenization.TOKENIZERS`.
+    :param parts: the parts of the text to fingerprint, see `scrapy_simhash.tokens.parts`; () for
+        the text.
+    :param tokenizer: how text becomes tokens, see `scrapy_simhash.tokens.tokenization.TOKENIZERS`.
     :param stop_words: tokens to leave out, in upper or lower case.
     :param shingle_length: number of consecutive tokens in one feature, 1 to 16.
     :param pairs: add pairs of neighbouring tokens to the features; not with shingles of 2 tokens.

@@ -17,7 +17,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from scrapy_simhash.folding import nfkc
+from scrapy_simhash.tokens.folding import nfkc
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

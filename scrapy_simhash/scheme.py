@@ -19,8 +19,8 @@ from scrapy_simhash.fingerprint import Fingerprint, simhash, simhashes_of_hashes
 from scrapy_simhash.hashes import JOINER, shingle_hashes_of_texts, token_hashes
 from scrapy_simhash.lazy import np
 from scrapy_simhash.parameters import SchemeParameters
-from scrapy_simhash.parts import select_parts
-from scrapy_simhash.tokenization import TOKENIZERS
+from scrapy_simhash.tokens.parts import select_parts
+from scrapy_simhash.tokens.tokenization import TOKENIZERS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence

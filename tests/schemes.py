@@ -7,9 +7,9 @@ from hypothesis import strategies as st
 from scrapy_simhash.extraction import EXTRACTORS
 from scrapy_simhash.features import WEIGHTINGS
 from scrapy_simhash.hashes import FEATURE_HASHES
-from scrapy_simhash.parts import PARTS, TITLE_PART
 from scrapy_simhash.scheme import Scheme
-from scrapy_simhash.tokenization import TOKENIZERS
+from scrapy_simhash.tokens.parts import PARTS, TITLE_PART
+from scrapy_simhash.tokens.tokenization import TOKENIZERS
 
 NAMES = st.sampled_from(["title", "body", "渡轮", "a:b,c"])
 SELECTORS = st.lists(st.sampled_from(["p", "//div[@id='a']", "h1 > a"]), max_size=2)

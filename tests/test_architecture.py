@@ -38,7 +38,7 @@ NUMERIC = {
     *(f"{NAME}.index.redis.{name}" for name in ("admission", "store", "replica")),
     *(name for name in MODULES if name.startswith(f"{NAME}.index.tables.")),
     f"{NAME}.calibration",
-    f"{NAME}.tagging",
+    f"{NAME}.tokens.tagging",
     *(name for name in MODULES if name.startswith(f"{NAME}.clustering.")),
 }
 # It runs the commands.

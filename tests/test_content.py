@@ -5,7 +5,7 @@ import pytest
 from scrapy_simhash.confirmation import Confirmation
 from scrapy_simhash.content import content_differs
 from scrapy_simhash.detector import Detector
-from scrapy_simhash.names import Names, page_names
+from scrapy_simhash.names.names import Names, page_names
 from scrapy_simhash.scheme import Scheme
 
 DETECTOR = Detector(Scheme.preset("wide"), min_tokens=1)

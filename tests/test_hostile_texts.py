@@ -12,12 +12,12 @@ import pytest
 from scrapy_simhash import Detector
 from scrapy_simhash.documents.escaping import printable
 from scrapy_simhash.extraction import plain_text
-from scrapy_simhash.folding import nfkc, normalize
-from scrapy_simhash.names import name_bytes
-from scrapy_simhash.parts import sentences
+from scrapy_simhash.names.names import name_bytes
 from scrapy_simhash.resemblance import shingle_tokens
 from scrapy_simhash.scheme import PRESETS
-from scrapy_simhash.tokenization import TOKENIZERS
+from scrapy_simhash.tokens.folding import nfkc, normalize
+from scrapy_simhash.tokens.parts import sentences
+from scrapy_simhash.tokens.tokenization import TOKENIZERS
 from tests.crawl.harness import Crawl, run
 from tests.crawl.pages import ARTICLES, page
 from tests.crawl.site import serving

@@ -12,7 +12,7 @@ from scrapy_simhash.confirmation import UNCONFIRMED, Confirmation
 from scrapy_simhash.errors import EmptyText, UnsupportedText
 from scrapy_simhash.fingerprint import to_hex
 from scrapy_simhash.scheme import DEFAULT_PRESET, PRESETS, Scheme
-from scrapy_simhash.tokenization import jieba_tokenizer
+from scrapy_simhash.tokens.tokenization import jieba_tokenizer
 from tests.crawl.harness import python
 from tests.samples import CHINESE, ENGLISH, GREEK, TAGGED
 

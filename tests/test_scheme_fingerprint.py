@@ -9,9 +9,9 @@ from scrapy_simhash.errors import EmptyText
 from scrapy_simhash.features import weighted_occurrences
 from scrapy_simhash.fingerprint import simhash
 from scrapy_simhash.hashes import token_hashes
-from scrapy_simhash.parts import select_parts
 from scrapy_simhash.scheme import Scheme
-from scrapy_simhash.tokenization import TOKENIZERS
+from scrapy_simhash.tokens.parts import select_parts
+from scrapy_simhash.tokens.tokenization import TOKENIZERS
 from tests.samples import PARAGRAPHS
 from tests.schemes import schemes
 

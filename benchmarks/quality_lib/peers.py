@@ -13,7 +13,7 @@ import numpy as np
 
 from quality_lib.scoring import close_pairs
 from scrapy_simhash.features import shingles
-from scrapy_simhash.tokenization import jieba_tokens
+from scrapy_simhash.tokens.tokenization import jieba_tokens
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -14,10 +14,11 @@ from common import body_of
 from scrapy.http import HtmlResponse
 
 from quality_lib import peers
-from scrapy_simhash import detector, tokenization
+from scrapy_simhash import detector
 from scrapy_simhash.detector import Detector
 from scrapy_simhash.errors import ExtractionError
 from scrapy_simhash.evidence import NO_EVIDENCE, Evidence
+from scrapy_simhash.tokens import tokenization
 
 if TYPE_CHECKING:
     from quality_lib.corpus import Document

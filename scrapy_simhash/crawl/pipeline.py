@@ -14,8 +14,8 @@ from scrapy_simhash.crawl.fingerprinting import NOT_CACHED
 from scrapy_simhash.crawl.settings_table import TAGGED_WHERE_KNOWN
 from scrapy_simhash.detector import PageFingerprint
 from scrapy_simhash.fingerprint import to_hex
-from scrapy_simhash.identities import IDENTITY_FIELDS
-from scrapy_simhash.names import NAME_FIELDS
+from scrapy_simhash.names.identities import IDENTITY_FIELDS
+from scrapy_simhash.names.names import NAME_FIELDS
 from scrapy_simhash.policy import Circumstances
 
 if TYPE_CHECKING:

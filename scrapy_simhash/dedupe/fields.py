@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from scrapy_simhash.errors import SimhashError
 from scrapy_simhash.markup import begins_as_html
-from scrapy_simhash.names import NAME_FIELDS
+from scrapy_simhash.names.names import NAME_FIELDS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence

@@ -19,9 +19,9 @@ from scrapy_simhash.documents.lines import Unreadable, parse_json
 from scrapy_simhash.documents.warc import WarcPage, read_page
 from scrapy_simhash.evidence import NO_EVIDENCE, Evidence
 from scrapy_simhash.extraction import Extraction, plain_text
-from scrapy_simhash.identities import IDENTITY_FIELDS, identities_of_record
 from scrapy_simhash.markup import is_html, kind_of
-from scrapy_simhash.names import names_of_record
+from scrapy_simhash.names.identities import IDENTITY_FIELDS, identities_of_record
+from scrapy_simhash.names.names import names_of_record
 from scrapy_simhash.sites import page_url
 from scrapy_simhash.workers.pages import warm_up
 from scrapy_simhash.workers.pool import STEP_INTERVAL_S, Work, WorkerPool

@@ -34,8 +34,8 @@ from scrapy_simhash.documents.lines import (
 from scrapy_simhash.documents.parquet import parquet_schema, row_parts
 from scrapy_simhash.documents.warc import warc_parts
 from scrapy_simhash.errors import SimhashError
-from scrapy_simhash.identities import IDENTITY_FIELDS
 from scrapy_simhash.markup import begins_as_element
+from scrapy_simhash.names.identities import IDENTITY_FIELDS
 
 if TYPE_CHECKING:
     import io

@@ -2,7 +2,7 @@
 
 They are chrome, since most forms are the same on many pages. A page with little text may consist of
 them, though: a quiz, or a list of places in a ``select``. So the largest group of choices is an
-identity (`scrapy_simhash.identities`), which tells two pages apart that have none in common.
+identity (`scrapy_simhash.names.identities`), which tells two pages apart that have none in common.
 """
 
 from __future__ import annotations

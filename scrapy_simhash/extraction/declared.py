@@ -17,7 +17,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from scrapy_simhash.extraction.asides import is_discussion
-from scrapy_simhash.identities import IDENTITY_FIELDS, identity_of
+from scrapy_simhash.names.identities import IDENTITY_FIELDS, identity_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping

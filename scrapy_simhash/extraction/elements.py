@@ -22,7 +22,7 @@ from mimetypes import guess_type
 from typing import TYPE_CHECKING
 
 from scrapy_simhash.lazy import etree
-from scrapy_simhash.tokenization import places_of
+from scrapy_simhash.tokens.tokenization import places_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable

@@ -2,9 +2,9 @@
 
 Title and first heading may be the same on all pages of a site, and say nothing. Then the name is
 elsewhere: in the next heading, in a picture, in the breadcrumb, or in a line that looks like a
-heading. Such a *further name* is an identity (`scrapy_simhash.identities`): it tells apart two
-pages of one site that both have one of its kind. A page without it, such as a print version, agrees
-with any page.
+heading. Such a *further name* is an identity (`scrapy_simhash.names.identities`): it tells apart
+two pages of one site that both have one of its kind. A page without it, such as a print version,
+agrees with any page.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from urllib.parse import urlsplit
 from scrapy_simhash.extraction.chrome import is_logo, leads_home
 from scrapy_simhash.extraction.elements import names_of
 from scrapy_simhash.extraction.lines import own_heading
-from scrapy_simhash.name_tokens import is_view, name_tokens, parts_of
-from scrapy_simhash.names import Names
+from scrapy_simhash.names.name_tokens import is_view, name_tokens, parts_of
+from scrapy_simhash.names.names import Names
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
     from scrapy_simhash.extraction.declared import Declared
     from scrapy_simhash.extraction.lines import Line
-    from scrapy_simhash.names import Names
+    from scrapy_simhash.names.names import Names
 
 _CONTROL_CHARACTERS = bytes(range(9)) + bytes((0x0B, 0x0C)) + bytes(range(0x0E, 0x20))
 _TO_SPACES = bytes.maketrans(_CONTROL_CHARACTERS, b" " * len(_CONTROL_CHARACTERS))

@@ -2,18 +2,18 @@
 
 Pages of one template are near each other, and thousands of them may be within k of a page. Most
 cannot be its copies, because they have names of their own. Marks tell these apart
-(`scrapy_simhash.index.crowds`) before any entry is read and decoded.
+(`scrapy_simhash.index.tables.crowds`) before any entry is read and decoded.
 
-From the most significant bit, a mark has the key of the name (32 bits, see
-`scrapy_simhash.agreement.decisive_key`), the site (20) and the request (12); 0 stands for unknown.
+From the most significant bit, a mark has the key of the name (32 bits, see `decisive_key` in
+`scrapy_simhash.names.agreement`), the site (20) and the request (12); 0 stands for unknown.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from scrapy_simhash.agreement import decisive_key
 from scrapy_simhash.evidence import UNLIKE_ANY
+from scrapy_simhash.names.agreement import decisive_key
 
 if TYPE_CHECKING:
     from scrapy_simhash.evidence import Evidence

@@ -8,7 +8,7 @@ from scrapy_simhash.detector import Detector
 from scrapy_simhash.errors import ExtractionError, SchemeError
 from scrapy_simhash.extraction import Extraction, extract, find_extractor, is_extractor
 from scrapy_simhash.extraction.selectors import Selectors
-from scrapy_simhash.names import Names
+from scrapy_simhash.names.names import Names
 from scrapy_simhash.scheme import Scheme
 from tests.extractors import OPTIONAL
 from tests.samples import PARAGRAPHS, article_page

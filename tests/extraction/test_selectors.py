@@ -10,7 +10,7 @@ import pytest
 from scrapy_simhash.errors import ExtractionError, SchemeError
 from scrapy_simhash.extraction import Extraction, extract
 from scrapy_simhash.extraction.selectors import Selectors
-from scrapy_simhash.names import Names
+from scrapy_simhash.names.names import Names
 from tests.extractors import INSTALLED
 from tests.samples import FOOTER, PARAGRAPHS, article_page
 

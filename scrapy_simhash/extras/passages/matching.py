@@ -12,7 +12,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Literal
 
 from scrapy_simhash.extras.passages.cutting import MAX_REACH, fingerprint_of, reach_of, spans_of
-from scrapy_simhash.folding import normalize
+from scrapy_simhash.tokens.folding import normalize
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -14,8 +14,8 @@ from scrapy_simhash.errors import SimhashError
 from scrapy_simhash.evidence import encode_evidence
 from scrapy_simhash.extras.spark.candidates import CandidateSearch
 from scrapy_simhash.extras.spark.judging import Judging, WorkFolder, in_order
-from scrapy_simhash.identities import IDENTITY_FIELDS
 from scrapy_simhash.index import IndexSpec
+from scrapy_simhash.names.identities import IDENTITY_FIELDS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

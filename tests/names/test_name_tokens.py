@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scrapy_simhash.name_tokens import is_view, name_tokens, parts_of, without_parts
+from scrapy_simhash.names.name_tokens import is_view, name_tokens, parts_of, without_parts
 
 # Each group has names of different pages.
 DIFFERENT = [

@@ -1,8 +1,8 @@
 """Decide which neighbouring characters of a text make up one token.
 
-The kinds of characters (`scrapy_simhash.characters`) decide most of it: letters, digits and marks
-make up words, and runs of symbols are tokens of their own, so that ``5€`` equals ``5 €``. This
-module adds what depends on neighbours:
+The kinds of characters (`scrapy_simhash.tokens.characters`) decide most of it: letters, digits and
+marks make up words, and runs of symbols are tokens of their own, so that ``5€`` equals ``5 €``.
+This module adds what depends on neighbours:
 
 - Signs inside a number belong to it (``08:15``). A hyphen before it is a minus, which is a symbol.
 - A dot before a word (``.NET``) and a number sign after it (``C#``) belong to the word.
@@ -15,8 +15,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from scrapy_simhash.characters import DIGIT, GROUPS, MARK, PICTURE, SIGN, SYMBOL, WORD
 from scrapy_simhash.lazy import np
+from scrapy_simhash.tokens.characters import DIGIT, GROUPS, MARK, PICTURE, SIGN, SYMBOL, WORD
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -28,7 +28,7 @@ _BEFORE_EQUALS = frozenset("!&*/:^|~-")
 
 
 def groups_of(text: str, codes: NDArray[Any], kinds: NDArray[np.uint8]) -> Groups:
-    """Return the group of each character (see `scrapy_simhash.characters`); 0 for separators.
+    """Return the group of each character, 0 for separators; see `scrapy_simhash.tokens.characters`.
 
     :param text: begins with one space and ends with two.
     """

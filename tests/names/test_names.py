@@ -2,7 +2,7 @@
 
 import time
 
-from scrapy_simhash.names import Names, name_bytes, names_of_record, page_names
+from scrapy_simhash.names.names import Names, name_bytes, names_of_record, page_names
 
 
 def test_a_name_is_stored_as_the_hash_of_its_tokens():

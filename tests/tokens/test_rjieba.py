@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scrapy_simhash.folding import normalize
-from scrapy_simhash.tokenization import jieba_tokenizer, jieba_tokens
+from scrapy_simhash.tokens.folding import normalize
+from scrapy_simhash.tokens.tokenization import jieba_tokenizer, jieba_tokens
 
 pytest.importorskip("rjieba", reason="rjieba is not installed: nothing to compare")
 

@@ -1,6 +1,6 @@
 """Agreement: may two pages have the same name?
 
-`scrapy_simhash.names` says how the names are stored that are compared here.
+`scrapy_simhash.names.names` says how the names are stored that are compared here.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from copy import copy
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from scrapy_simhash.names import (
+from scrapy_simhash.names.names import (
     BASE_BYTES,
     BEYOND_IS_USED,
     BRAND_IS_USED,

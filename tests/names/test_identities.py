@@ -7,7 +7,7 @@ from scrapy_simhash.detector import Detector
 from scrapy_simhash.evidence import Evidence
 from scrapy_simhash.extraction import extract
 from scrapy_simhash.extraction.selectors import Selectors
-from scrapy_simhash.identities import (
+from scrapy_simhash.names.identities import (
     chosen_identity,
     chosen_values_differ,
     identities_differ,

@@ -4,11 +4,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scrapy_simhash.agreement import decisive_key, names_agree
 from scrapy_simhash.confirmation import site_number
 from scrapy_simhash.evidence import Evidence
-from scrapy_simhash.name_tokens import without_diacritics
-from scrapy_simhash.names import Names, page_names
+from scrapy_simhash.names.agreement import decisive_key, names_agree
+from scrapy_simhash.names.name_tokens import without_diacritics
+from scrapy_simhash.names.names import Names, page_names
 
 SITE = site_number("example.com")
 WORDS = st.lists(st.text("abcdef", min_size=1, max_size=8), min_size=1, max_size=60)

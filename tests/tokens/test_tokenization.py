@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scrapy_simhash.folding import plain
-from scrapy_simhash.tokenization import (
+from scrapy_simhash.tokens.folding import plain
+from scrapy_simhash.tokens.tokenization import (
     TOKENIZERS,
     _load_jieba,
     jieba_tokenizer,
@@ -176,7 +176,7 @@ def test_changes_to_the_global_dictionary_of_jieba_do_not_count(tmp_path, cache_
     words.write_text("北方群岛的第一班渡轮 1000000 n\n", encoding="utf-8")
     code = f"""
 import jieba
-from scrapy_simhash.tokenization import jieba_tokens
+from scrapy_simhash.tokens.tokenization import jieba_tokens
 jieba.dt.tmp_dir = {str(cache_home)!r}
 text = "开往北方群岛的第一班渡轮错过这班船"
 def change():

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from scrapy_simhash.folding import plain
-from scrapy_simhash.tokenization import TOKENIZERS, word_tokens
+from scrapy_simhash.tokens.folding import plain
+from scrapy_simhash.tokens.tokenization import TOKENIZERS, word_tokens
 
 OF_WORDS = {name: TOKENIZERS[name].tokens for name in ("jieba", "words")}
 IN_BASIC_PLANES = range(0x20000)

@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scrapy_simhash.parts import select_parts, sentences
+from scrapy_simhash.tokens.parts import select_parts, sentences
 
 TEXT = """\
 The ferry left at six. It was late! Nobody minded.

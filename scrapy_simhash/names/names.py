@@ -1,10 +1,10 @@
-"""Names of pages, and how they are stored. `scrapy_simhash.agreement` compares them.
+"""Names of pages, and how they are stored. `scrapy_simhash.names.agreement` compares them.
 
 Products, timetables or job offers of one template have names of their own, while copies keep
 theirs. So two pages of one site can be copies only if they have the same name, word by word and
-symbol by symbol (`scrapy_simhash.name_tokens`): "Alto Jacket, red" is not "Alto Jacket". Not part
-of a name are a part of a title that only repeats what the page itself declares as the name of its
-site, a part that only names a view of the page, such as "(print version)", and a counter of
+symbol by symbol (`scrapy_simhash.names.name_tokens`): "Alto Jacket, red" is not "Alto Jacket". Not
+part of a name are a part of a title that only repeats what the page itself declares as the name of
+its site, a part that only names a view of the page, such as "(print version)", and a counter of
 messages before a title.
 
 A name is stored as a *key*: the hash of all its tokens in order, however long it is. 64 bits are of
@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from xxhash import xxh3_64_digest
 
-from scrapy_simhash.name_tokens import (
+from scrapy_simhash.names.name_tokens import (
     is_view,
     name_tokens,
     parts_of,

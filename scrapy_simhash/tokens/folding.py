@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 import unicodedata
 
-from scrapy_simhash.characters import (
+from scrapy_simhash.tokens.characters import (
     FOLDED,
     Characters,
     characters_of,

@@ -13,7 +13,7 @@ import unicodedata
 from functools import lru_cache
 from typing import TYPE_CHECKING, Literal
 
-from scrapy_simhash.folding import normalize
+from scrapy_simhash.tokens.folding import normalize
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

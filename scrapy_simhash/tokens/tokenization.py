@@ -5,7 +5,7 @@ text at spaces and punctuation. Kana, Thai, Lao, Khmer, Burmese and a few other 
 spaces, and this module has no segmenter for them. They become overlapping pairs of characters,
 because all pages share single characters, and few share whole runs. A number, date, time, version,
 URL or e-mail address is one token (``08:15``, ``1,299.00``, ``2026-11-22``), because numbers are
-the content of a timetable. Symbols are tokens, too: see `scrapy_simhash.grouping`.
+the content of a timetable. Symbols are tokens, too: see `scrapy_simhash.tokens.grouping`.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ from operator import add
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from scrapy_simhash.characters import HAN, LINK, UNSPACED, WORD, text_of
-from scrapy_simhash.folding import folded, plain
-from scrapy_simhash.grouping import groups_of
 from scrapy_simhash.hashes import JOINER
 from scrapy_simhash.lazy import np
+from scrapy_simhash.tokens.characters import HAN, LINK, UNSPACED, WORD, text_of
+from scrapy_simhash.tokens.folding import folded, plain
+from scrapy_simhash.tokens.grouping import groups_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -287,7 +287,7 @@ def _load_jieba() -> Any:
 
 @lru_cache(maxsize=1)
 def _load_tagger() -> Any:
-    from scrapy_simhash.tagging import Tagger
+    from scrapy_simhash.tokens.tagging import Tagger
 
     return Tagger(jieba_tokenizer())
 

@@ -1,0 +1,1 @@
+"""The names of pages: which there are, and whether two pages have the same."""

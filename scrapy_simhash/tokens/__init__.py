@@ -1,0 +1,1 @@
+"""From text to tokens: folding, characters, groups of characters, words."""
