@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from html import escape
 from typing import TYPE_CHECKING
 
@@ -10,118 +11,31 @@ if TYPE_CHECKING:
 
     from tests.crawl.site import Site
 
-ARTICLES: dict[str, tuple[str, str]] = {
-    "mill": (
-        "The tide mill turns again",
-        (
-            "At low water the old tide mill looks like a barn that has lost its field. Twice a day "
-            "the estuary fills the pond behind it, the gates fall shut, and the keeper waits until "
-            "the channel outside has dropped below the sill. Then the wheel moves, slowly at first, "
-            "and the whole building begins to hum.\n"
-            "Volunteers spent nine winters on the repair. They replaced forty paddles of elm, cast a "
-            "new iron bearing, and dug three hundred barrows of mud out of the race. The stones came "
-            "from a quarry two valleys away, because the original ones had been sold as garden "
-            "tables.\n"
-            "Flour is ground on Saturdays whenever the moon allows it. Visitors may carry a sack up "
-            "the ladder, listen to the damsel chatter against the shoe, and take home a kilogram of "
-            "coarse wholemeal. The bakery on the quay buys everything that remains, and sells it as "
-            "a loaf with a wave stamped into the crust."
-        ),
-    ),
-    "bees": (
-        "Hives above the car park",
-        (
-            "Eleven hives stand on the roof of a multi-storey garage, between a ventilation shaft "
-            "and the letters of a hotel sign. From up there the bees reach the lime trees along the "
-            "boulevard, the allotments behind the railway, and a forgotten cemetery full of ivy.\n"
-            "City honey tastes different every month. In June it is pale and smells of mint, in "
-            "August it turns dark, and after a rainy summer there is hardly any at all. The "
-            "beekeepers weigh each colony with a luggage scale and write the number on the lid in "
-            "chalk, so that a swarm or a thief would be noticed before the weekend.\n"
-            "Drivers seldom know what happens over their heads. Only in May, when a cluster settles "
-            "on a parking meter, does somebody telephone the attendant, who fetches a cardboard box, "
-            "a goose feather and a great deal of patience from his cupboard."
-        ),
-    ),
-    "paper": (
-        "A sheet from rags",
-        (
-            "Making paper by hand needs three vats, two people and no conversation. One dips the "
-            "mould into the cloudy water, lifts it level and shakes it once from right to left. The "
-            "other turns the wet sheet onto a felt, lays another felt on top, and has the empty "
-            "mould back before the next one drips.\n"
-            "Cotton shirts give the strongest fibre. They are cut into strips, soaked for a week, "
-            "and beaten until a spoonful stirred in a glass shows neither knots nor threads. Linen "
-            "takes twice as long but rattles beautifully when it is dry.\n"
-            "A hundred sheets make a post, which goes under the press with a groan. Afterwards they "
-            "hang in the loft over ropes of cow hair, for a rope of hemp would leave a brown line. "
-            "Bookbinders order the cream colour, painters the white, and one poet a grey that nobody "
-            "else ever wanted."
-        ),
-    ),
-    "tram": (
-        "The last conductor on line seven",
-        (
-            "Line seven climbs from the harbour to the observatory in thirty-one minutes, and for "
-            "most of that distance its single carriage is steeper than a staircase. A conductor "
-            "still rides on the rear platform, because the brake there is turned with a wheel and "
-            "not with a button.\n"
-            "Passengers pay by the number of bends. Schoolchildren know that getting off before the "
-            "fountain saves a coin, so the stop is crowded every afternoon with satchels and shouts. "
-            "In fog the conductor rings a brass bell at each crossing, twice for uphill and three "
-            "times for downhill.\n"
-            "Engineers have drawn up a cable railway that would need nobody at all. The council has "
-            "postponed its decision for the fourth year, officially because of the cost. Unofficially "
-            "several members were seen on the rear platform on a Sunday, taking turns at the wheel."
-        ),
-    ),
-    "ice": (
-        "Cutting the lake",
-        (
-            "When the ice is as thick as a forearm is long, the village marks it into squares with a "
-            "horse-drawn plough. Men with long saws follow the grooves, women steer the floating "
-            "blocks along a channel with hooks, and children sprinkle sawdust wherever it becomes "
-            "slippery.\n"
-            "The icehouse is a round pit under a hill of turf. Four thousand blocks fit inside, "
-            "packed in straw from the rye harvest, and even in September a third of them is left. "
-            "Fishmongers used to send carts from the coast for it; today a single restaurant orders "
-            "some for its oysters.\n"
-            "Nobody would need to do this any longer, and that is perhaps why everyone comes. There "
-            "is soup from a copper kettle, a race on borrowed skates, and a prize for the clearest "
-            "block, through which the oldest inhabitant must be able to read a newspaper."
-        ),
-    ),
-    "clock": (
-        "Who winds the tower clock",
-        (
-            "One hundred and eighteen steps lead to a wooden cabinet in which the town's time is "
-            "kept. The mechanism has no electricity: two weights of granite sink down the shaft, and "
-            "each Tuesday someone cranks them up again, which takes a quarter of an hour and leaves "
-            "the shoulders warm.\n"
-            "The pendulum swings once in two seconds. A penny placed upon its bob makes the clock "
-            "gain half a second a day, so a small stack of old coppers regulates the whole market "
-            "square. Swallows, frost and a stuck shutter have all stopped it within living memory.\n"
-            "A list of winders hangs inside the door, beginning with a cooper and continuing through "
-            "teachers, a dentist and one complete handball team. New names are welcome. The only "
-            "condition is to answer the question of every tourist, who would like to know whether "
-            "the bells can be switched off at night."
-        ),
-    ),
-    "kite": (
-        "Letters from a kite museum",
-        (
-            "Half of the collection cannot be shown, because silk that has flown in salt air "
-            "crumbles under lamps. The curator keeps it in flat drawers, wrapped in unbleached "
-            "muslin, and opens them for schools on request. What hangs from the ceiling are copies "
-            "sewn by pensioners, and every one of them has been tested on the dunes.\n"
-            "A box kite from a weather station once carried a thermometer to three kilometres. Its "
-            "line was piano wire, and when it broke the reel operator cycled through four parishes "
-            "to collect the instruments, which were still ticking in a turnip field.\n"
-            "Visitors write wishes on paper tails and leave them in a basket. On the windiest day of "
-            "the year the staff tie all of them to the largest kite, let out the string until the "
-            "knots run out, and cut it."
-        ),
-    ),
+_SYLLABLES = "ba de fi go hu ka le mi no pu ra se ti vo wu xa ye zi".split()
+
+
+def story(seed: object, paragraphs: int = 3) -> str:
+    """Return paragraphs of four sentences each, the same for the same seed."""
+    chance = random.Random(str(seed))
+
+    def words(count: int) -> str:
+        return " ".join("".join(chance.choices(_SYLLABLES, k=3)) for _ in range(count))
+
+    sentences = [f"{words(6)}, {words(7)}".capitalize() for _ in range(4 * paragraphs)]
+    parts = (sentences[at : at + 4] for at in range(0, len(sentences), 4))
+    return "\n".join(". ".join(part) + "." for part in parts)
+
+
+_TITLES = {
+    "mill": "The tide mill turns again",
+    "bees": "Hives above the car park",
+    "paper": "A sheet from rags",
+    "tram": "The last conductor on line seven",
+    "ice": "Cutting the lake",
+    "clock": "Who winds the tower clock",
+    "kite": "Letters from a kite museum",
+}
+ARTICLES = {name: (title, story(name)) for name, title in _TITLES.items()} | {
     "茶园": (
         "山坡上的茶园",
         (
@@ -158,13 +72,13 @@ def page(
     append: str = "",
     head: str = "",
 ) -> str:
-    """Return an article as a page.
+    """Return an article, or a text made from a name, as a page.
 
     :param copy: makes a near-duplicate: another number in the text, another navigation.
     :param links: followed by the test spiders.
     :param append: one more paragraph.
     """
-    title, text = ARTICLES[name]
+    title, text = ARTICLES.get(name) or (name, story(name))
     if copy is not None:
         text += f" {copy}"
     paragraphs = "".join(f"<p>{escape(part)}</p>" for part in [*text.split("\n"), append] if part)

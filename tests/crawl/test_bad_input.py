@@ -2,6 +2,8 @@
 
 import pytest
 
+from scrapy_simhash.crawl.fingerprinting import MAX_TIMEOUTS, SlowHosts
+from scrapy_simhash.crawl.fingerprinting import PAGES as PASSING
 from tests.crawl.harness import Crawl, crawled, run
 from tests.crawl.pages import ARTICLES, page, put_articles
 
@@ -36,19 +38,32 @@ SKIPPED = {
 
 
 @pytest.fixture(scope="module")
-def result(site, module_path):
+def requests(site):
     for path, (body, content_type) in PAGES.items():
         site.put(f"/{path}", body, content_type=content_type)
     site.put("/huge", page("bees").encode() + b"<p>words and words</p>" * (HUGE // 22))
     put_articles(site, "/first tram 1", "/last tram 2")
     paths = ["/first", *(f"/{path}" for path in PAGES), "/huge", "/last"]
-    return crawled(
-        module_path,
-        [{"url": site.url(path), "callback": "parse_nothing"} for path in paths],
-        # The setup changes the crawl's own process, not the workers.
-        {"SIMHASH_ACTION": "tag", "DOWNLOAD_WARNSIZE": 0, "SIMHASH_WORKERS": 0},
-        setup="tests.crawl.components.make_readability_fail",
-    )
+    return [{"url": site.url(path), "callback": "parse_nothing"} for path in paths]
+
+
+# The setup changes the crawl's own process, not the workers.
+SETTINGS = {"SIMHASH_ACTION": "tag", "DOWNLOAD_WARNSIZE": 0, "SIMHASH_WORKERS": 0}
+
+
+@pytest.fixture(scope="module")
+def result(requests, module_path):
+    setup = "tests.crawl.components.make_readability_fail"
+    return crawled(module_path, requests, SETTINGS, setup=setup)
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("workers", [1, 2, None])
+def test_verdicts_do_not_depend_on_workers(requests, tmp_path, workers):
+    crawls = [Crawl(requests, SETTINGS | {"SIMHASH_WORKERS": number}) for number in (0, workers)]
+    expected, found = (run(tmp_path / f"{at}", crawl)[0] for at, crawl in enumerate(crawls))
+    assert (found.events, found.items) == (expected.events, expected.items)
+    assert found.simhash_stats() == expected.simhash_stats()
 
 
 def test_the_crawl_reaches_its_end_and_nothing_raises(result):
@@ -117,3 +132,13 @@ def test_the_limits_can_be_set(site, tmp_path):
     assert six.stat("skipped/few_tokens") == 1
     assert fits.stat("skipped/few_tokens") == 1
     assert too_large.stat("skipped/too_large") == 1
+
+
+def test_pages_of_a_host_pass_unjudged_after_several_time_outs():
+    hosts = SlowHosts()
+    for _ in range(MAX_TIMEOUTS):
+        assert not hosts.passes("slow.test")
+        hosts.add("slow.test", timed_out=True)
+    passes = [hosts.passes("slow.test") for _ in range(PASSING + 2)]
+    assert passes == [True] * PASSING + [False] * 2
+    assert not hosts.passes("fast.test")

@@ -14,18 +14,11 @@ from scrapy_simhash.crawl.settings import SimhashSettings
 from scrapy_simhash.errors import SettingsError
 from scrapy_simhash.index.redis import open_redis_index
 from scrapy_simhash.index.redis.layout import state_key
-from tests.crawl.generated_spiders import page as generated_page
-from tests.crawl.generated_spiders import prose
 from tests.crawl.harness import Crawl, child_environment, crawled, run
+from tests.crawl.pages import page
 from tests.index.redis_servers import RedisServer, free_port, needs_redis
 
 pytestmark = needs_redis
-
-
-def story(number):
-    """Return a page of 200 random words."""
-    title = prose(f"title {number}", 3)
-    return generated_page(title, prose(number, 200))
 
 
 SECRET = "geheim-7"
@@ -103,8 +96,8 @@ class TestSettings:
 
 
 def test_a_crawl_and_the_next(site, tmp_path, redis_server, name):
-    copies = [site.put(f"/one/{number}", story(1)) for number in range(3)]
-    other = site.put("/other", story(2))
+    copies = [site.put(f"/one/{number}", page("story 1")) for number in range(3)]
+    other = site.put("/other", page("story 2"))
     how = settings(redis_server.url, name, SIMHASH_REPORT=str(tmp_path / "report.html"))
     first, again, incremental = run(
         tmp_path,
@@ -133,7 +126,7 @@ def test_a_history_that_cannot_be_written_is_an_error_that_is_counted(site, tmp_
         client.set(state_key("broken", "notes"), "something else")
     crawl = crawled(
         tmp_path,
-        [site.put("/kept", story(1)), site.put("/kept/copy", story(1))],
+        [site.put("/kept", page("story 1")), site.put("/kept/copy", page("story 1"))],
         settings(own_server.url, "broken"),
     )
     assert (crawl.finish_reason, len(crawl.items)) == ("finished", 1)
@@ -143,7 +136,7 @@ def test_a_history_that_cannot_be_written_is_an_error_that_is_counted(site, tmp_
 
 def test_one_crawl_in_two_processes(site, tmp_path, redis_server, name):
     """What one process has seen counts for the other, if both name the crawl."""
-    one, other = (site.put(path, story(7)) for path in ("/a", "/b"))
+    one, other = (site.put(path, page("story 7")) for path in ("/a", "/b"))
     how = settings(redis_server.url, name, SIMHASH_REDIS_CRAWL="monday")
     first = crawled(tmp_path / "1", [one], how)
     second = crawled(tmp_path / "2", [other], how)
@@ -164,9 +157,9 @@ def test_one_crawl_in_two_processes(site, tmp_path, redis_server, name):
 
 
 def test_a_server_that_cannot_be_reached_at_the_start(site, tmp_path):
-    url = site.put("/start", story(3))
+    url = site.put("/start", page("story 3"))
     away = f"redis://:{SECRET}@127.0.0.1:{free_port()}/0"
-    crawl = crawled(tmp_path, [url, site.put("/start/copy", story(3))], settings(away, "x"))
+    crawl = crawled(tmp_path, [url, site.put("/start/copy", page("story 3"))], settings(away, "x"))
     assert SECRET not in crawl.log
     assert "cannot be reached" in crawl.log
     assert crawl.finish_reason == "finished"
@@ -176,7 +169,7 @@ def test_a_server_that_cannot_be_reached_at_the_start(site, tmp_path):
 
 def test_a_server_that_goes_away(site, tmp_path, own_server, monkeypatch):
     """Pages pass, are counted, and the log says so; the crawl ends by itself."""
-    before = [site.put(f"/before/{number}", story(4)) for number in range(2)]
+    before = [site.put(f"/before/{number}", page("story 4")) for number in range(2)]
     stopped = threading.Event()
     answer = site.answer
 
@@ -186,7 +179,7 @@ def test_a_server_that_goes_away(site, tmp_path, own_server, monkeypatch):
             stopped.set()
         return answer(path)
 
-    after = [site.put(f"/after/{number}", story(5)) for number in range(3)]
+    after = [site.put(f"/after/{number}", page("story 5")) for number in range(3)]
     monkeypatch.setattr(site, "answer", stopping)
     how = settings(own_server.url, "away", SIMHASH_REDIS_LEASE_S=2)
     crawl = crawled(tmp_path, [*before, *after], how)
@@ -200,8 +193,8 @@ def test_a_server_that_goes_away(site, tmp_path, own_server, monkeypatch):
 @pytest.mark.thorough
 def test_a_server_that_comes_back(site, tmp_path, own_server, monkeypatch):
     port = own_server.ports[0]
-    urls = [site.put(f"/{number}", story(number)) for number in range(3)]
-    copies = [site.put(f"/copy/{number}", story(number)) for number in range(3)]
+    urls = [site.put(f"/{number}", page(f"story {number}")) for number in range(3)]
+    copies = [site.put(f"/copy/{number}", page(f"story {number}")) for number in range(3)]
     answer = site.answer
 
     def restarting(path):
@@ -213,7 +206,7 @@ def test_a_server_that_comes_back(site, tmp_path, own_server, monkeypatch):
         return answer(path)
 
     monkeypatch.setattr(site, "answer", restarting)
-    requests = [*urls, *copies, site.put("/last", story(2))]
+    requests = [*urls, *copies, site.put("/last", page("story 2"))]
     crawl = crawled(tmp_path, requests, settings(own_server.url, "back"))
     assert crawl.finish_reason == "finished"
     assert crawl.lines("WARNING", "answers again")
@@ -224,8 +217,8 @@ def test_a_server_that_comes_back(site, tmp_path, own_server, monkeypatch):
 
 def test_a_page_that_no_callback_gets_stands_in_nobodys_way(site, tmp_path, redis_server, name):
     """The index judges a page before it is known that the spider downloads it by itself."""
-    start = site.put("/inline/start", story(8))
-    inline, copy = (site.put(path, story(9)) for path in ("/inline/a", "/inline/b"))
+    start = site.put("/inline/start", page("story 8"))
+    inline, copy = (site.put(path, page("story 9")) for path in ("/inline/a", "/inline/b"))
     crawl = crawled(
         tmp_path,
         [start, copy],
@@ -240,7 +233,7 @@ def test_a_page_that_no_callback_gets_stands_in_nobodys_way(site, tmp_path, redi
 
 
 def test_the_event_loop_does_not_wait_for_a_slow_server(site, tmp_path, own_server):
-    urls = [site.put(f"/slow/{number}", story(number)) for number in range(20)]
+    urls = [site.put(f"/slow/{number}", page(f"story {number}")) for number in range(20)]
     crawl = crawled(
         tmp_path,
         urls,
@@ -260,7 +253,7 @@ def test_crawlers_that_are_killed(site, tmp_path, redis_server, name):
     """Four processes crawl one site, are killed at random and started again: no content is lost."""
     families, copies, processes = 60, 3, 4
     urls = [
-        site.put(f"/killed/{family}/{copy}", story(family))
+        site.put(f"/killed/{family}/{copy}", page(f"story {family}"))
         for copy in range(copies)
         for family in range(families)
     ]

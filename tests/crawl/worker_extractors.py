@@ -4,26 +4,24 @@ from __future__ import annotations
 
 import json
 import os
-import random
 import re
 import signal
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
+from tests.crawl.pages import story
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
 OBEDIENT = "tests.crawl.worker_extractors.obedient"
 GO = "go"
-_SYLLABLES = "ba de fi go hu ka le mi no pu ra se ti vo wu xa ye zi".split()
 
 
 def page_with(order: str = "", *, number: int = 0, links: Iterable[str] = ()) -> str:
     """Return a page with a command in it. Pages of different numbers have nothing in common."""
-    chance = random.Random(number)
-    words = (" ".join("".join(chance.choices(_SYLLABLES, k=3)) for _ in range(12)) for _ in "12345")
-    text = "".join(f"<p>{sentence.capitalize()}.</p>" for sentence in words)
+    text = "".join(f"<p>{part}</p>" for part in story(number).split("\n"))
     text += "".join(f'<a class="next" href="{link}"></a>' for link in links)
     mark = f"<!-- order:{order} -->" if order else ""
     return f"<html><head><title>Page {number}</title></head><body>{mark}{text}</body></html>"
