@@ -7,8 +7,14 @@ from contextlib import suppress
 from functools import lru_cache
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, Literal
 from urllib.parse import urldefrag, urlsplit
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+Scope = Literal["all", "domain", "host"]
+"""Where the representative of a page may be: see SIMHASH_SCOPE."""
 
 _DOTS = re.compile("[\u3002\uff0e\uff61]")
 _PUNYCODE = "xn--"
@@ -64,6 +70,18 @@ def site_of(key: str) -> str:
     """Return the `registered_domain` of the first URL in a key; empty if there is none."""
     host = hostname_of(key)
     return registered_domain(host) if host else ""
+
+
+def scope_filter(scope: Scope, key: str) -> Callable[[str], bool] | None:
+    """Return a function that returns True for keys in the scope of a page's key.
+
+    Return None if all keys are in scope.
+    """
+    if scope == "all":
+        return None
+    scope_of = site_of if scope == "domain" else hostname_of
+    own = scope_of(key)
+    return lambda other: scope_of(other) == own
 
 
 def _unicode_label(label: str) -> str:

@@ -12,18 +12,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 from urllib.parse import unquote
 
-from scrapy_simhash.commands._settings import (
-    REDIS_OPTIONS,
-    add_settings,
-    redis_address,
-    settings_reader,
-)
+from scrapy_simhash.commands._settings import REDIS_OPTIONS, add_settings
 from scrapy_simhash.errors import SimhashError
 from scrapy_simhash.index.manifest import FILE_NAME
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
+    from scrapy_simhash.index.redis import RedisAddress
     from scrapy_simhash.maintenance.sources import Location
 
 
@@ -145,7 +141,7 @@ def index_location(options: argparse.Namespace) -> Location:
         invalid; or the name of an index in Redis needs a spider.
     """
     if options.index is None:
-        return redis_address(options.settings, options.spider) or _found_index(options)
+        return options.settings.redis_address(options.spider) or _found_index(options)
     if options.SIMHASH_REDIS_URL or options.SIMHASH_REDIS_KEY:
         options.error("--index cannot be combined with --redis or --redis-key")
     location = location_of(options.index, options)
@@ -159,7 +155,7 @@ def location_of(text: str, options: argparse.Namespace) -> Location:
 
     :raises SimhashError: the text is empty, or a URL without the name of an index.
     """
-    from scrapy_simhash.index.redis import SCHEMES, RedisAddress, masked
+    from scrapy_simhash.index.redis import SCHEMES, masked
 
     if not text:  # Path("") is the working directory
         raise SimhashError("the name of an index is empty: is a shell variable unset?")
@@ -168,14 +164,13 @@ def location_of(text: str, options: argparse.Namespace) -> Location:
     url, _, name = text.partition("#")
     if not name:
         raise SimhashError(f"{masked(url)}: add # and the name of the index")
-    read = settings_reader(options.settings)
-    parameters = dict(read.given.getdict("REDIS_PARAMS"))
-    return RedisAddress(url, name, read("SIMHASH_REDIS_CLUSTER"), parameters)
+    address: RedisAddress = options.settings.address(url, name)
+    return address
 
 
 def _found_index(options: argparse.Namespace) -> Path:
     """Return the directory of the only index of pages in SIMHASH_DIR, or of that of a spider."""
-    base = settings_reader(options.settings).path("SIMHASH_DIR")
+    base = options.settings.path("SIMHASH_DIR")
     found, missing = all_indexes(base), "no index found"
     matching = [path for path in found if "items" not in path.relative_to(base).parts[0]]
     if options.spider is not None:

@@ -11,7 +11,6 @@ from scrapy.exceptions import IgnoreRequest
 from scrapy.http import HtmlResponse, TextResponse
 from scrapy.spidermiddlewares.httperror import HttpError
 
-from scrapy_simhash.commands._settings import project_settings
 from scrapy_simhash.documents.lines import Unreadable
 from scrapy_simhash.documents.reader import Document, Skipped, document_of
 from scrapy_simhash.errors import SimhashError
@@ -78,18 +77,15 @@ class _FetchSpider(Spider):
         self.answers[name] = f"{name} cannot be fetched: {problem}"
 
 
-def fetch_all(
-    urls: Iterable[str], settings: Settings | None, max_bytes: int
-) -> dict[str, Document]:
+def fetch_all(urls: Iterable[str], settings: Settings, max_bytes: int) -> dict[str, Document]:
     """Download the pages at URLs in one crawl, and return them by URL.
 
     Call this once in a process, because a reactor cannot be restarted.
 
-    :param settings: None for the settings of the project.
     :param max_bytes: upper limit of a page, in place of DOWNLOAD_MAXSIZE.
     :raises SimhashError: a page cannot be fetched, or is not text.
     """
-    settings = (project_settings() if settings is None else settings).copy()
+    settings = settings.copy()
     settings.setdict(_OVERRIDDEN | {"DOWNLOAD_MAXSIZE": max_bytes}, priority="cmdline")
     nothing = (
         "cannot be fetched: no response arrived; `scrapy simhash … --loglevel DEBUG` shows more"

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from scrapy_simhash.commands._command import argument
-from scrapy_simhash.commands._settings import settings_reader
 from scrapy_simhash.documents.reader import Document, DocumentReader, Skipped
 from scrapy_simhash.errors import SimhashError
 
@@ -57,7 +56,7 @@ def make_reader(options: argparse.Namespace) -> DocumentReader:
     return DocumentReader(
         text_field=getattr(options, "text_field", "text"),
         name_field=getattr(options, "name_field", None),
-        max_bytes=settings_reader(options.settings)("SIMHASH_MAX_BYTES"),
+        max_bytes=options.settings("SIMHASH_MAX_BYTES"),
     )
 
 
@@ -106,7 +105,7 @@ def load_pages(places: Sequence[str], options: argparse.Namespace) -> list[Docum
     if urls := [place for place in places if is_url(place)]:
         from scrapy_simhash.commands._fetching import fetch_all
 
-        pages |= fetch_all(urls, options.settings, reader.max_bytes)
+        pages |= fetch_all(urls, options.settings.given, reader.max_bytes)
     return [pages[place] for place in places]
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from scrapy_simhash.commands._command import Command, argument, number_argument
 from scrapy_simhash.commands._output import progress, show, show_json, show_result
 from scrapy_simhash.commands._pages import FIELD_ARGUMENTS, existing_paths, make_reader
-from scrapy_simhash.commands._settings import COPY_OPTIONS, FINGERPRINT_OPTIONS, scheme_settings
+from scrapy_simhash.commands._settings import COPY_OPTIONS, FINGERPRINT_OPTIONS
 from scrapy_simhash.errors import SimhashError
 
 if TYPE_CHECKING:
@@ -22,10 +22,11 @@ _SHOWN_PER_CENT = (40, 50, 60, 70, 80, 90)
 def _run(options: argparse.Namespace) -> None:
     from scrapy_simhash.calibration import calibrate, draw, fingerprinted
     from scrapy_simhash.detector import Detector
+    from scrapy_simhash.scheme import DEFAULT_PRESET
 
     paths = existing_paths(options.files)
-    present = scheme_settings(options.settings)
-    detector = Detector(present.scheme, min_tokens=present.min_tokens)
+    read, present = options.settings, options.settings.preset
+    detector = Detector(present.scheme, min_tokens=read("SIMHASH_MIN_TOKENS"))
     sample = draw(make_reader(options).documents(paths), options.sample)
     if not sample.read:
         raise SimhashError(f"no page could be read from {', '.join(options.files)}")
@@ -33,7 +34,7 @@ def _run(options: argparse.Namespace) -> None:
     pages = list(fingerprinted(documents, detector, sample.left_out))
     found = calibrate(pages, detector, present.max_distance, present.confirmation)
     settings = {
-        "SIMHASH_PRESET": present.preset_choice,
+        "SIMHASH_PRESET": read.given.get("SIMHASH_PRESET", DEFAULT_PRESET),
         "SIMHASH_MAX_DISTANCE": found.max_distance,
     }
     if found.min_resemblance:

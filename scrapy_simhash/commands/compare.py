@@ -7,11 +7,13 @@ from typing import TYPE_CHECKING
 from scrapy_simhash.commands._command import Command, argument
 from scrapy_simhash.commands._output import show_result, shown_fingerprint
 from scrapy_simhash.commands._pages import PAGE_METAVAR, fingerprint_of, load_pages
-from scrapy_simhash.commands._settings import COPY_OPTIONS, FINGERPRINT_OPTIONS, scheme_settings
+from scrapy_simhash.commands._settings import COPY_OPTIONS, FINGERPRINT_OPTIONS
 from scrapy_simhash.reasons import explain
 
 if TYPE_CHECKING:
     import argparse
+
+    from scrapy_simhash.crawl.settings import SettingsReader
 
 
 def _run(options: argparse.Namespace) -> None:
@@ -19,12 +21,14 @@ def _run(options: argparse.Namespace) -> None:
     from scrapy_simhash.fingerprint import hamming_distance
     from scrapy_simhash.resemblance import resemblance
 
-    settings = scheme_settings(options.settings)
-    scheme, k, confirmation = settings.scheme, settings.max_distance, settings.confirmation
+    read: SettingsReader = options.settings
+    preset = read.preset
+    scheme, k, confirmation = preset.scheme, preset.max_distance, preset.confirmation
     loaded = load_pages([options.a, options.b], options)
     # A crawl skips short texts, but a user who names two texts wants them compared.
-    min_tokens = settings.min_tokens if options.SIMHASH_MIN_TOKENS else 1
-    detector = Detector(scheme, min_tokens=min_tokens, keep_text=True, distinct=settings.distinct)
+    min_tokens = read("SIMHASH_MIN_TOKENS") if options.SIMHASH_MIN_TOKENS else 1
+    distinct = read.distinct_selectors
+    detector = Detector(scheme, min_tokens=min_tokens, keep_text=True, distinct=distinct)
     a, b = (fingerprint_of(page, detector) for page in loaded)
     distance = reason = None
     similarity, against = confirmation.compare(a.evidence, b.evidence)
@@ -51,7 +55,7 @@ def _run(options: argparse.Namespace) -> None:
         }
         for letter, one, page in zip("ab", loaded, (a, b), strict=True)
     } | {
-        "preset": settings.preset,
+        "preset": read("SIMHASH_PRESET")[0],
         "scheme": scheme.id,
         "bits": scheme.bits,
         "max_distance": k,

@@ -18,9 +18,6 @@ from scrapy_simhash.commands._pages import encoding
 from scrapy_simhash.commands._settings import (
     COPY_OPTIONS,
     FINGERPRINT_OPTIONS,
-    page_scope,
-    scheme_settings,
-    settings_reader,
 )
 from scrapy_simhash.dedupe.fields import HTML_FIELDS, TEXT_FIELDS
 from scrapy_simhash.dedupe.options import (
@@ -59,7 +56,7 @@ def _run(options: argparse.Namespace) -> int:
     from scrapy_simhash.dedupe.run import dedupe
 
     _check(options)
-    read, chosen = settings_reader(options.settings), scheme_settings(options.settings)
+    read, chosen = options.settings, options.settings.preset
     text_fields = tuple(options.text_field or ())
     if not text_fields and options.html_field is None:
         text_fields = tuple(read("SIMHASH_ITEM_FIELDS"))
@@ -67,8 +64,7 @@ def _run(options: argparse.Namespace) -> int:
         action=read("SIMHASH_ACTION"),
         tags=dict(read("SIMHASH_ITEM_TAGS", unset=DEFAULT_TAGS)),
         incremental=read("SIMHASH_INCREMENTAL"),
-        scope=page_scope(options.settings),
-        scope_name=read("SIMHASH_SCOPE"),
+        scope=read("SIMHASH_SCOPE"),
         max_bytes=read("SIMHASH_MAX_BYTES"),
         expected_records=read("SIMHASH_EXPECTED_PAGES"),
         timeout_ms=read("SIMHASH_TIMEOUT_MS"),
@@ -83,7 +79,7 @@ def _run(options: argparse.Namespace) -> int:
             names={None: None, "#": ()}.get(options.name_field, (options.name_field,)),
             distinct=tuple(read("SIMHASH_DISTINCT_BY")),
         ),
-        min_tokens=chosen.min_tokens,
+        min_tokens=read("SIMHASH_MIN_TOKENS"),
         encoding=options.encoding,
         delimiter="\t" if options.delimiter == "tab" else options.delimiter,
         workers=options.workers or 0,

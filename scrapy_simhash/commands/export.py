@@ -16,13 +16,7 @@ from scrapy_simhash.commands._command import (
 )
 from scrapy_simhash.commands._output import progress, show_result, shown_time, writable
 from scrapy_simhash.commands._pages import existing_paths
-from scrapy_simhash.commands._settings import (
-    FINGERPRINT_OPTIONS,
-    REDIS_OPTIONS,
-    redis_address,
-    scheme_settings,
-    settings_reader,
-)
+from scrapy_simhash.commands._settings import FINGERPRINT_OPTIONS, REDIS_OPTIONS
 
 if TYPE_CHECKING:
     import argparse
@@ -117,12 +111,12 @@ def _import(options: argparse.Namespace) -> None:
     from scrapy_simhash.maintenance.export import STANDARD_STREAM, import_entries, read_records
 
     if options.new is None:
-        where: Location | None = redis_address(options.settings, None)
+        where: Location | None = options.settings.redis_address(None)
     else:
         where = location_of(options.new, options)
     if where is None:
         raise options.error("give NEW, or --redis and --redis-key")  # it exits
-    chosen, read = scheme_settings(options.settings), settings_reader(options.settings)
+    read, chosen = options.settings, options.settings.preset
     kind: str | None = "redis"
     if isinstance(where, Path):
         kind = None if read("SIMHASH_INDEX") == "redis" else read("SIMHASH_INDEX")

@@ -7,13 +7,12 @@ from typing import TYPE_CHECKING, Any
 from scrapy_simhash.commands._command import Command, argument
 from scrapy_simhash.commands._output import lines_of, note, show, show_json, shown_fingerprint
 from scrapy_simhash.commands._pages import PAGE_METAVAR, load_pages, shown_name
-from scrapy_simhash.commands._settings import FINGERPRINT_OPTIONS, scheme_settings
+from scrapy_simhash.commands._settings import FINGERPRINT_OPTIONS
 from scrapy_simhash.documents.escaping import escaped
 
 if TYPE_CHECKING:
     import argparse
 
-    from scrapy_simhash.commands._settings import SchemeSettings
     from scrapy_simhash.detector import PageFingerprint
     from scrapy_simhash.documents.reader import Document
     from scrapy_simhash.extraction import Extraction, Selectors
@@ -30,31 +29,31 @@ _SKIP_REASONS = {
 
 
 def _run(options: argparse.Namespace) -> None:
-    chosen = scheme_settings(options.settings)
     found = []
     for loaded in load_pages(options.pages, options):
         if len(options.pages) > 1 and not options.json:
             show(f"==> {escaped(shown_name(loaded))} <==")
-        found.append(_show(loaded, chosen, options))
+        found.append(_show(loaded, options))
     if options.json:
         show_json(found[0] if len(found) == 1 else {"pages": found})
 
 
-def _show(loaded: Document, chosen: SchemeSettings, options: argparse.Namespace) -> dict[str, Any]:
+def _show(loaded: Document, options: argparse.Namespace) -> dict[str, Any]:
     """Return the text of a page and how it was found, as values for JSON. Show both without
     ``--json``.
     """
     from scrapy_simhash.detector import Detector
 
-    scheme = chosen.scheme
-    detector = Detector(scheme, min_tokens=chosen.min_tokens, distinct=chosen.distinct)
+    read, scheme = options.settings, options.settings.preset.scheme
+    min_tokens = read("SIMHASH_MIN_TOKENS")
+    detector = Detector(scheme, min_tokens=min_tokens, distinct=read.distinct_selectors)
     extraction, page = loaded.fingerprinted(detector)
     times = ("extraction_ms", "tokenization_ms", "fingerprint_ms")
     facts: dict[str, Any] = {
         "page": loaded.name,
         "url": loaded.url,
         "kind": "html" if loaded.is_html else "text",
-        "preset": chosen.preset,
+        "preset": read("SIMHASH_PRESET")[0],
         "scheme": scheme.id,
         "extractor": scheme.extractor,
         "way": extraction.way,
@@ -66,7 +65,7 @@ def _show(loaded: Document, chosen: SchemeSettings, options: argparse.Namespace)
         "distinct": extraction.distinct,
         "characters": len(extraction.text),
         "tokens": page.tokens,
-        "min_tokens": chosen.min_tokens,
+        "min_tokens": min_tokens,
         "skipped": page.skipped,
         "error": page.error,
         "fingerprint": shown_fingerprint(page.fingerprint, scheme.bits),

@@ -23,7 +23,7 @@ from scrapy_simhash.commands import (
     stats,
 )
 from scrapy_simhash.commands._command import Command
-from scrapy_simhash.commands._settings import with_given
+from scrapy_simhash.commands._settings import command_settings
 from scrapy_simhash.commands.maintenance import MAINTENANCE_COMMANDS
 from scrapy_simhash.errors import SimhashError
 from scrapy_simhash.slices import slices
@@ -116,7 +116,7 @@ def main(
             options, unknown = parser.parse_known_args(arguments)
             if unknown:  # argparse would show the usage of the program
                 options.error(f"unrecognized arguments: {' '.join(unknown)}")
-            options.settings = with_given(settings, options)
+            options.settings = command_settings(settings, options)
             code: int = options.run(options) or 0
         finally:
             if sys.stdout is not None:

@@ -15,12 +15,7 @@ from scrapy_simhash.commands._command import (
     point_in_time,
 )
 from scrapy_simhash.commands._output import show, show_result, shown_time
-from scrapy_simhash.commands._settings import (
-    FINGERPRINT_OPTIONS,
-    page_scope,
-    scheme_settings,
-    settings_reader,
-)
+from scrapy_simhash.commands._settings import FINGERPRINT_OPTIONS
 
 if TYPE_CHECKING:
     import argparse
@@ -51,7 +46,7 @@ def _merge(options: argparse.Namespace) -> None:
 
     where = index_location(options)
     other = location_of(options.other, options)
-    result = merge(where, other, in_scope=page_scope(options.settings))
+    result = merge(where, other, scope=options.settings("SIMHASH_SCOPE"))
     show_result(options, {"index": str(where), "merged": str(other), **asdict(result)})
 
 
@@ -92,8 +87,8 @@ def _rebuild(options: argparse.Namespace) -> None:
     from scrapy_simhash.maintenance.sources import require_directory
 
     directory = require_directory(index_location(options), "rebuild")
-    chosen = scheme_settings(options.settings)
-    pages = settings_reader(options.settings)("SIMHASH_EXPECTED_PAGES")
+    read, chosen = options.settings, options.settings.preset
+    pages = read("SIMHASH_EXPECTED_PAGES")
     if chosen.scheme == read_manifest(directory).scheme:
         plan = choose_plan(chosen.scheme.bits, chosen.max_distance, pages)
         counts = {"entries": rebuild(directory, plan, max_distance=chosen.max_distance)}
@@ -104,9 +99,9 @@ def _rebuild(options: argparse.Namespace) -> None:
             chosen.max_distance,
             confirmation=chosen.confirmation,
             expected_pages=pages,
-            min_tokens=chosen.min_tokens,
+            min_tokens=read("SIMHASH_MIN_TOKENS"),
             drop_without_text=options.drop_without_text,
-            in_scope=page_scope(options.settings),
+            scope=options.settings("SIMHASH_SCOPE"),
         )
         counts = asdict(report)
     show_result(options, {"index": str(directory), **counts})

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 from scrapy_simhash.commands._command import Command, argument, index_location, number_argument
 from scrapy_simhash.commands._output import note, reason_of, show_result, shown_fingerprint
 from scrapy_simhash.commands._pages import PAGE_METAVAR, fingerprint_of, load_page
-from scrapy_simhash.commands._settings import page_scope, query_settings
 
 if TYPE_CHECKING:
     import argparse
@@ -78,30 +77,34 @@ def _answer(options: argparse.Namespace) -> dict[str, Any]:
     from scrapy_simhash.detector import Detector, evidence_of
     from scrapy_simhash.index.base import PageToObserve
     from scrapy_simhash.maintenance.sources import manifest_of, opened_index
+    from scrapy_simhash.sites import scope_filter
     from scrapy_simhash.verdict import Verdict
 
     where = index_location(options)
     manifest = manifest_of(where)
-    bits = manifest.scheme.bits
-    policy, chosen = query_settings(options.settings, manifest)
-    confirmation = chosen.confirmation
-    k = chosen.max_distance
+    read, bits = options.settings, manifest.scheme.bits
+    manifest = read.with_limits(manifest)
+    k, confirmation = manifest.max_distance, manifest.confirmation
     loaded = load_page(options.page, options)
-    detector = Detector(chosen.scheme, min_tokens=chosen.min_tokens, distinct=chosen.distinct)
+    detector = Detector(
+        manifest.scheme,
+        min_tokens=read("SIMHASH_MIN_TOKENS"),
+        distinct=read.distinct_selectors,
+    )
     page = fingerprint_of(loaded, detector)
     name, key = loaded.name, options.key or loaded.url
     foreseen, action, stored, matches = None, "keep", None, []
     evidence = evidence_of(key or "", page)
     if page.fingerprint is not None:
         with opened_index(where, max_distance=k, confirmation=confirmation) as index:
-            in_scope = page_scope(options.settings)(key or name)
+            in_scope = scope_filter(read("SIMHASH_SCOPE"), key or name)
             foreseen = index.foresee(PageToObserve(key or "", page.fingerprint, evidence, in_scope))
             found = index.query(page.fingerprint, evidence)
             matches = [match for match in found if match.key != key]
             stored = _stored(index, key) if key else None
         verdict = Verdict(kind=foreseen.kind, key=key or name, bits=bits)
-        if policy.seen(verdict):
-            decided, _ = policy.decide(verdict)
+        if read.policy.seen(verdict):
+            decided, _ = read.policy.decide(verdict)
             action = _ACTIONS[decided.items, decided.follow]
     return {
         "page": name,
@@ -126,7 +129,7 @@ def _answer(options: argparse.Namespace) -> dict[str, Any]:
                 "similarity": match.similarity,
                 "confirmed": match.confirmed,
                 "name": match.label,
-                "reason": reason_of(match, chosen, (evidence.label.decode(), match.label)),
+                "reason": reason_of(match, manifest, (evidence.label.decode(), match.label)),
             }
             for match in matches
         ],

@@ -185,7 +185,7 @@ class SimhashExtension:
             "simhash: scheme %s (preset %s), k = %d, least resemblance %g, same title %s, %s, "
             "action %s; index %s with %d fingerprints",
             index.scheme.id,
-            self.settings.preset,
+            self.settings("SIMHASH_PRESET")[0],
             index.max_distance,
             index.confirmation.min_resemblance,
             index.confirmation.same_name,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 from urllib.parse import urljoin, urlsplit
 
 from scrapy.http import TextResponse
@@ -12,7 +12,7 @@ from scrapy.utils.datatypes import LocalCache
 from scrapy.utils.response import get_base_url
 from w3lib.url import canonicalize_url, safe_url_string
 
-from scrapy_simhash.sites import has_route, hostname_of, page_url, site_of
+from scrapy_simhash.sites import has_route, page_url, scope_filter
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -20,9 +20,8 @@ if TYPE_CHECKING:
     from scrapy import Request
     from scrapy.http import Response
 
+    from scrapy_simhash.sites import Scope
     from scrapy_simhash.verdict import Verdict
-
-Scope = Literal["all", "domain", "host"]
 
 IDENTITY_META_KEY = "simhash_key"
 OPT_OUT_META_KEY = "dont_simhash"
@@ -49,7 +48,7 @@ class Identity:
 
     def __init__(self, request_fingerprint: Callable[[Request], bytes], scope: Scope) -> None:
         self._request_fingerprint = request_fingerprint
-        self._scope = {"all": None, "domain": site_of, "host": hostname_of}[scope]
+        self._scope = scope
 
     def key(self, request: Request) -> str:
         """Return the key of a request's page: ``simhash_key`` of the meta, or else the URL.
@@ -59,7 +58,7 @@ class Identity:
         """
         given = request.meta.get(IDENTITY_META_KEY)
         if given:
-            if self._scope is None or "://" in str(given):
+            if self._scope == "all" or "://" in str(given):
                 return str(given)
             # `scope_filter` needs a URL in the key.
             parts = urlsplit(request.url)
@@ -70,15 +69,8 @@ class Identity:
         return f"{request.method} {page_url(request.url)} {fingerprint.hex()}"
 
     def scope_filter(self, key: str) -> Callable[[str], bool] | None:
-        """Return a function that returns True for keys in the scope of a page's key.
-
-        Return None if all keys are in scope.
-        """
-        scope_of = self._scope
-        if scope_of is None:
-            return None
-        scope = scope_of(key)
-        return lambda other: scope_of(other) == scope
+        """Return `scrapy_simhash.sites.scope_filter` for the key of a page."""
+        return scope_filter(self._scope, key)
 
     def repeats(self, response: Response, request: Request) -> bool:
         """Return True if a callback's request repeats the page, as `get_retry_request` does."""

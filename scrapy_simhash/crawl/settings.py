@@ -7,16 +7,18 @@ from contextlib import contextmanager
 from dataclasses import replace
 from datetime import datetime, timezone
 from difflib import get_close_matches
+from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar
 from urllib.parse import quote
 
 from scrapy.exceptions import NotConfigured
+from scrapy.settings import SETTINGS_PRIORITIES
 from scrapy.utils.project import data_path
 
 from scrapy_simhash.confirmation import Confirmation
 from scrapy_simhash.crawl.settings_table import CORE, TAGGED_FIELDS, all_settings
-from scrapy_simhash.errors import PlanError, SchemeError, SettingsError
+from scrapy_simhash.errors import PlanError, SchemeError, SettingsError, SimhashError
 from scrapy_simhash.index.plan import choose_plan
 from scrapy_simhash.index.redis import RedisAddress
 from scrapy_simhash.policy import Policy
@@ -29,24 +31,29 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
     from scrapy.settings import BaseSettings
 
+    from scrapy_simhash.index.manifest import Manifest
     from scrapy_simhash.maintenance.sources import Location
     from scrapy_simhash.policy import PolicyAction
-    from scrapy_simhash.scheme import Scheme
+    from scrapy_simhash.scheme import Preset
     from scrapy_simhash.slices import Slice
 
 logger = logging.getLogger(__name__)
 
+_Base = TypeVar("_Base", "Preset", "Manifest")
 _PREFIX = "SIMHASH_"
 _COMMANDS_OF_SCRAPY = ("scrapy.commands.fetch", "scrapy.commands.parse", "scrapy.commands.check")
 
 
 class SettingsReader:
-    """A reader of the settings in `all_settings`. :raises SettingsError: a value is invalid."""
+    """The settings in `all_settings`, each parsed when it is asked for.
+
+    :raises SettingsError: a value is invalid.
+    """
 
     def __init__(self, settings: BaseSettings) -> None:
         self.given = settings
 
-    def __call__(self, name: str, *, unset: object = None) -> Any:
+    def __call__(self, name: str, *, unset: Any = None) -> Any:
         """Return the value of a setting in its type.
 
         :param unset: returned if the setting is not set, and has no default.
@@ -59,39 +66,55 @@ class SettingsReader:
         value = self.given.get(name)
         return SettingsError(name, all_settings()[name].default if value is None else value, reason)
 
-    def max_distance(self, bits: int, unset: int) -> int:
-        """Return k for fingerprints of a width; `unset` if SIMHASH_MAX_DISTANCE is not set."""
-        name = "SIMHASH_MAX_DISTANCE"
-        setting = replace(all_settings()[name], kind=whole(0, bits - 1), default=unset)
-        k: int = setting.parse(self.given.get(name))
-        return k
-
-    def scheme(self, scheme: Scheme) -> Scheme:
-        """Return a preset's scheme with the extractor and the selectors of the settings."""
-        return replace(
-            scheme,
-            extractor=self("SIMHASH_EXTRACTOR", unset=scheme.extractor),
+    @cached_property
+    def preset(self) -> Preset:
+        """SIMHASH_PRESET with all that other settings change in it."""
+        preset: Preset = self("SIMHASH_PRESET")[1]
+        scheme = replace(
+            preset.scheme,
+            extractor=self("SIMHASH_EXTRACTOR", unset=preset.scheme.extractor),
             select=self("SIMHASH_CONTENT_SELECT"),
             remove=self("SIMHASH_CONTENT_REMOVE"),
         )
+        return self._with_limits(replace(preset, scheme=scheme), takes_k=True)
 
+    def with_limits(self, manifest: Manifest) -> Manifest:
+        """Return the manifest of an index with the k and the confirmation of the settings.
+
+        A k of the project is for fingerprints of its scheme, and that of the command line for this
+        index.
+        """
+        priority = self.given.getpriority("SIMHASH_MAX_DISTANCE") or 0
+        is_for_index = priority >= SETTINGS_PRIORITIES["cmdline"]
+        takes_k = is_for_index or self.preset.scheme == manifest.scheme
+        return self._with_limits(manifest, takes_k=takes_k)
+
+    def _with_limits(self, base: _Base, *, takes_k: bool) -> _Base:
+        """Return a preset or manifest with k, if it takes it, and confirmation of the settings."""
+        k, own = all_settings()["SIMHASH_MAX_DISTANCE"], base.confirmation
+        k = replace(k, kind=whole(0, base.scheme.bits - 1), default=base.max_distance)
+        return replace(
+            base,
+            max_distance=k.parse(self.given.get(k.name)) if takes_k else base.max_distance,
+            confirmation=Confirmation(
+                min_resemblance=self("SIMHASH_MIN_RESEMBLANCE", unset=own.min_resemblance),
+                same_name=self("SIMHASH_SAME_TITLE", unset=own.same_name),
+            ),
+        )
+
+    @cached_property
     def policy(self) -> Policy:
-        """Return the policy for pages."""
+        """The policy for pages."""
         return Policy(
             action=self("SIMHASH_ACTION"),
             follow=self("SIMHASH_FOLLOW"),
             incremental=self("SIMHASH_INCREMENTAL"),
         )
 
-    def confirmation(self, preset: Confirmation) -> Confirmation:
-        """Return the conditions for a page within k bits to be a copy.
-
-        :param preset: the conditions that apply if a setting is not set.
-        """
-        return Confirmation(
-            min_resemblance=self("SIMHASH_MIN_RESEMBLANCE", unset=preset.min_resemblance),
-            same_name=self("SIMHASH_SAME_TITLE", unset=preset.same_name),
-        )
+    @cached_property
+    def distinct_selectors(self) -> tuple[str, ...]:
+        """The selectors in SIMHASH_DISTINCT_BY; the others are fields of items."""
+        return tuple(name for name in self("SIMHASH_DISTINCT_BY") if not name.isidentifier())
 
     def path(self, name: str) -> Path:
         """Return an absolute path. A relative path is in Scrapy's data directory."""
@@ -120,27 +143,38 @@ class SettingsReader:
             raise self.error(name, f"must be {all_settings()[name].kind.words}") from None
         return path
 
-    def redis_address(self, spider_name: str) -> RedisAddress | None:
-        """Return the address of the index of pages; None if SIMHASH_INDEX is not "redis"."""
-        settings = self.given
-        if settings.get("SIMHASH_INDEX") != "redis":
+    def redis_address(self, spider_name: str | None) -> RedisAddress | None:
+        """Return the address of the index of pages; None if SIMHASH_INDEX is not "redis".
+
+        :raises SimhashError: the name of the index needs that of a spider, which is None.
+        """
+        if self.given.get("SIMHASH_INDEX") != "redis":
             return None
-        url = self("SIMHASH_REDIS_URL") or settings.get("REDIS_URL") or self._scrapy_redis_url()
+        url = self("SIMHASH_REDIS_URL") or self.given.get("REDIS_URL") or self._scrapy_redis_url()
         if not url:
             reason = "must be the URL of a server, such as redis://user:password@host:6379/0"
             raise self.error("SIMHASH_REDIS_URL", reason)
-        parameters = dict(settings.getdict("REDIS_PARAMS"))
-        # Only scrapy-redis uses these, or `scrapy_simhash.index.redis` sets them itself.
-        for name in ("redis_cls", "url", "decode_responses", "encoding"):
-            parameters.pop(name, None)
         owner = "shared" if self("SIMHASH_SHARED") else spider_name
-        name = self("SIMHASH_REDIS_KEY") % {"spider": owner}
+        name = self("SIMHASH_REDIS_KEY")
+        if owner is None and "%(spider)" in name:
+            raise SimhashError(
+                "the index in Redis is named after a spider: give --spider or --redis-key"
+            )
+        name %= {"spider": owner}
         if "{" in name or "}" in name:
             raise self.error("SIMHASH_REDIS_KEY", "must be a name without braces")
         try:
-            return RedisAddress(str(url), name, self("SIMHASH_REDIS_CLUSTER"), parameters)
+            return self.address(str(url), name)
         except SchemeError as error:  # without the URL, which may hold a password
             raise SettingsError("SIMHASH_REDIS_URL", "…", str(error)) from error
+
+    def address(self, url: str, name: str) -> RedisAddress:
+        """Return the address of an index on a server. :raises SchemeError: the URL is invalid."""
+        parameters = dict(self.given.getdict("REDIS_PARAMS"))
+        # Only scrapy-redis uses these, or `scrapy_simhash.index.redis` sets them itself.
+        for own in ("redis_cls", "url", "decode_responses", "encoding"):
+            parameters.pop(own, None)
+        return RedisAddress(url, name, self("SIMHASH_REDIS_CLUSTER"), parameters)
 
     def _scrapy_redis_url(self) -> str | None:
         """Return the URL from REDIS_HOST, REDIS_PORT and REDIS_DB; None without a host."""
@@ -159,7 +193,7 @@ class SettingsReader:
         return f"redis://{host}:{port}/{database}"
 
 
-class SimhashSettings:
+class SimhashSettings(SettingsReader):
     """The validated settings of a crawl. Those that depend on others are attributes.
 
     The index directory is made, unless the index is in Redis.
@@ -169,46 +203,36 @@ class SimhashSettings:
 
     def __init__(self, settings: BaseSettings, spider_name: str) -> None:
         require_known(settings)
-        self._read = read = SettingsReader(settings)
-        self.policy: Final = read.policy()
-        self.report: Final = read.file("SIMHASH_REPORT", spider_name)
-        self.pages: Final[bool] = read("SIMHASH_PAGES")
-        fields = read("SIMHASH_ITEM_FIELDS")
+        super().__init__(settings)
+        self.report: Final = self.file("SIMHASH_REPORT", spider_name)
+        self.pages: Final[bool] = self("SIMHASH_PAGES")
+        fields = self("SIMHASH_ITEM_FIELDS")
         self.item_fields: Final[tuple[str, ...]] = tuple(fields)
-        action: PolicyAction = read("SIMHASH_ITEM_ACTION", unset=self.policy.action)
-        self.item_policy: Final = Policy(
-            action=action,
-            follow=action == "tag",  # items have no links, so `PASS` or `DROP` results
-            incremental=self.policy.incremental,
-        )
-        tags = read("SIMHASH_ITEM_TAGS")
+        action: PolicyAction = self("SIMHASH_ITEM_ACTION", unset=self.policy.action)
+        # Items have no links, so `PASS` or `DROP` results.
+        self.item_policy: Final = replace(self.policy, action=action, follow=action == "tag")
+        tags = self("SIMHASH_ITEM_TAGS")
         self.has_own_tags: Final = tags is not None
         """Items of a crawl that drops copies are tagged only if this is True."""
         self.item_tags: Final[Mapping[str, str]] = (
             {field: f"simhash_{field}" for field in TAGGED_FIELDS} if tags is None else tags
         )
-
-        name, preset = read("SIMHASH_PRESET")
-        self.preset: Final[str] = name
-        self.scheme: Final = read.scheme(preset.scheme)
+        self.scheme: Final = self.preset.scheme
         weights = tuple(fields.items()) if isinstance(fields, dict) else self.scheme.field_weights
         self.item_scheme: Final = replace(self.scheme, field_weights=weights)
-        distinct = read("SIMHASH_DISTINCT_BY")
-        self.distinct_selectors: Final = tuple(name for name in distinct if not name.isidentifier())
-        self.distinct_fields: Final = tuple(name for name in distinct if name.isidentifier())
-        self.max_distance: Final = read.max_distance(preset.scheme.bits, preset.max_distance)
-        self.confirmation: Final = read.confirmation(preset.confirmation)
-        self.redis: Final = read.redis_address(spider_name)
+        self.distinct_fields: Final = tuple(filter(str.isidentifier, self("SIMHASH_DISTINCT_BY")))
+        self.max_distance: Final = self.preset.max_distance
+        self.confirmation: Final = self.preset.confirmation
+        self.redis: Final = self.redis_address(spider_name)
         """Address of the index of pages; None if SIMHASH_INDEX is not "redis"."""
         for setting in CORE:
-            read(setting.name)
-        self._check(read, preset.max_distance)
+            self(setting.name)
+        self._check()
         # With item fields, the texts that slices get are those of items.
         self.needs_page_texts: Final = not fields and any(
             slice_.needs_page_texts for slice_ in slices_in_use(settings)
         )
-        self._directory: Final = read.path("SIMHASH_DIR")
-        self._owner: Final = None if read("SIMHASH_SHARED") else _file_name(spider_name)
+        self._owner: Final = None if self("SIMHASH_SHARED") else _file_name(spider_name)
         location = self.index_location("page" if self.pages else "item")
         if isinstance(location, Path):
             try:
@@ -218,17 +242,13 @@ class SimhashSettings:
                 probe.unlink()
             except (OSError, ValueError) as error:
                 reason = f"must be a directory that can be created and written to ({error})"
-                raise read.error("SIMHASH_DIR", reason) from error
+                raise self.error("SIMHASH_DIR", reason) from error
 
-    def __call__(self, name: str) -> Any:
-        """Return the value of a setting in its type; None if it is not set and has no default."""
-        return self._read(name)
-
-    def _check(self, read: SettingsReader, preset_distance: int) -> None:
+    def _check(self) -> None:
         """Raise SettingsError if settings do not fit together."""
         if not self.pages and not self.item_fields:
             reason = "leaves nothing to judge without SIMHASH_ITEM_FIELDS"
-            raise read.error("SIMHASH_PAGES", reason)
+            raise self.error("SIMHASH_PAGES", reason)
         if self.distinct_fields and not self.item_fields:
             raise SettingsError(
                 "SIMHASH_DISTINCT_BY",
@@ -239,19 +259,19 @@ class SimhashSettings:
         try:
             choose_plan(self.scheme.bits, self.max_distance)
         except PlanError as error:
-            if self.max_distance != preset_distance:
-                raise read.error("SIMHASH_MAX_DISTANCE", str(error)) from error
+            if self("SIMHASH_MAX_DISTANCE") is not None:
+                raise self.error("SIMHASH_MAX_DISTANCE", str(error)) from error
             reason = (
                 "has no tables, and crawls need tables: choose another preset, or a smaller "
                 f"SIMHASH_MAX_DISTANCE ({error})"
             )
-            raise read.error("SIMHASH_PRESET", reason) from error
+            raise self.error("SIMHASH_PRESET", reason) from error
         for name, reason in (
             ("SIMHASH_RESET", "others may use it: `scrapy simhash index remove --all` deletes it"),
             ("SIMHASH_KEEP_TEXT", "it stores no texts"),
         ):
-            if self.redis is not None and read(name):
-                raise read.error(name, f"cannot be used with an index in Redis: {reason}")
+            if self.redis is not None and self(name):
+                raise self.error(name, f"cannot be used with an index in Redis: {reason}")
 
     def index_location(self, what: Literal["page", "item"]) -> Location:
         """Return the Redis address of the index of pages or of items, or its directory in
@@ -261,9 +281,10 @@ class SimhashSettings:
         ending = "" if what == "page" else "-items"
         if self.redis is not None:
             return replace(self.redis, name=f"{self.redis.name}{ending}")
+        directory = self.path("SIMHASH_DIR")
         if self._owner is None:
-            return self._directory / f"shared{ending}"
-        return self._directory / ("spiders" if what == "page" else "spider-items") / self._owner
+            return directory / f"shared{ending}"
+        return directory / ("spiders" if what == "page" else "spider-items") / self._owner
 
 
 def slices_in_use(settings: BaseSettings) -> list[Slice]:

@@ -11,6 +11,7 @@ from scrapy_simhash.dedupe.state import Checkpoint
 from scrapy_simhash.detector import Detector
 from scrapy_simhash.evidence import decode_evidence, encode_evidence
 from scrapy_simhash.index.base import PageToObserve
+from scrapy_simhash.sites import scope_filter
 from scrapy_simhash.verdict import Verdict
 
 if TYPE_CHECKING:
@@ -113,7 +114,7 @@ class Judge:
         if fingerprint is None:
             bits = self._options.scheme.bits
             return Verdict(kind="skipped", key=key, bits=bits, reason=skipped), False
-        in_scope = self._options.scope(key)
+        in_scope = scope_filter(self._options.scope, key)
         if self._known is not None:
             page = PageToObserve(key, fingerprint, evidence, in_scope)
             verdict = self._detector.verdict(self._known.foresee(page), 0)
@@ -169,7 +170,7 @@ class Judge:
                 key,
                 int(fingerprint, 16),
                 decode_evidence(bytes.fromhex(evidence)),
-                in_scope=self._options.scope(key),
+                in_scope=scope_filter(self._options.scope, key),
             )
             if observation.similar_to is not None:
                 self._index.acted(observation, "passed")

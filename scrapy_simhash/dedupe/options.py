@@ -14,11 +14,12 @@ from scrapy_simhash.errors import SimhashError
 from scrapy_simhash.index.plan import DEFAULT_EXPECTED_PAGES
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from scrapy_simhash.confirmation import Confirmation
     from scrapy_simhash.policy import PolicyAction
     from scrapy_simhash.scheme import Scheme
+    from scrapy_simhash.sites import Scope
 
 
 Format = Literal["json-lines", "json", "csv", "parquet", "html", "warc"]
@@ -68,9 +69,7 @@ class DedupeOptions:
     :param action: ``drop`` leaves duplicates out, ``tag`` keeps them and adds fields.
     :param tags: for the action ``tag``: field of a verdict → field of a record.
     :param incremental: records that the index held before this run count as seen.
-    :param scope: takes the key of a record, and returns a function that is True for the keys that
-        the representative may have; None allows all keys.
-    :param scope_name: name of `scope`. An interrupted run goes on only with the same name.
+    :param scope: where the representative of a record may be, by the URLs in their keys.
     :param min_tokens: records with fewer tokens are not judged, but kept.
     :param max_bytes: longer records are not judged, but kept.
     :param encoding: encoding of JSON and CSV; UTF-16 and UTF-32 are recognized.
@@ -90,8 +89,7 @@ class DedupeOptions:
     action: PolicyAction = "drop"
     tags: Mapping[str, str] = field(default_factory=lambda: dict(DEFAULT_TAGS))
     incremental: bool = False
-    scope: Callable[[str], Callable[[str], bool] | None] = lambda _key: None
-    scope_name: str = "all"
+    scope: Scope = "all"
     min_tokens: int = DEFAULT_MIN_TOKENS
     max_bytes: int = DEFAULT_MAX_BYTES
     encoding: str = "utf-8"
@@ -102,7 +100,7 @@ class DedupeOptions:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the options that an interrupted run needs unchanged to go on, as JSON values."""
-        changeable = ("scope", "workers", "timeout_ms")
+        changeable = ("workers", "timeout_ms")
         return {
             **{name: value for name, value in vars(self).items() if name not in changeable},
             "tags": dict(self.tags),

@@ -16,6 +16,7 @@ from scrapy_simhash.index.redis import RedisAddress
 from scrapy_simhash.index.rules import CrawlRules
 from scrapy_simhash.maintenance.rewriting import RewriteResult, rewriting
 from scrapy_simhash.maintenance.sources import DatabaseSource, manifest_of, opened_source
+from scrapy_simhash.sites import scope_filter
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -24,13 +25,14 @@ if TYPE_CHECKING:
     from scrapy_simhash.index.redis.store import RedisStore
     from scrapy_simhash.index.store import Store
     from scrapy_simhash.maintenance.sources import Location
+    from scrapy_simhash.sites import Scope
 
 
 def merge(
     where: Location,
     other: Location,
     *,
-    in_scope: Callable[[str], Callable[[str], bool] | None] = lambda _: None,
+    scope: Scope = "all",
 ) -> RewriteResult:
     """Merge the index `other` into the index `where`, and return the counts of the result.
 
@@ -43,8 +45,7 @@ def merge(
     In Redis, `where` is changed in place, and no crawl may use it. An interrupted merge can be
     repeated; the near-duplicate log may then have lines of `other` twice.
 
-    :param in_scope: given the key of a page of `other`, returns a function that is True for the
-        keys of `where` that the page may replace; None allows all.
+    :param scope: which pages of `where` a page of `other` may replace.
     :raises IndexMismatch: the indexes have different schemes.
     :raises StorageError: both are the same index; one is missing, in use, damaged or unreadable; or
         sequence numbers would exceed their limit.
@@ -77,7 +78,7 @@ def merge(
             later = entry._replace(
                 number=shift + entry.number, last_sequence=shift + entry.last_sequence, ordinal=-1
             )
-            result.removed_entries += _add(later, store, rules, in_scope(entry.key))
+            result.removed_entries += _add(later, store, rules, scope_filter(scope, entry.key))
         for line in source.near_duplicates():
             store.write_lines([replace(line, sequence=shift + line.sequence)])
         for name, note in [*store.notes()]:

@@ -25,7 +25,7 @@ from scrapy_simhash.index.plan import (
 from scrapy_simhash.index.rules import CrawlRules
 from scrapy_simhash.index.spec import preset_confirmation
 from scrapy_simhash.maintenance.rewriting import rewriting
-from scrapy_simhash.sites import site_of
+from scrapy_simhash.sites import scope_filter, site_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from scrapy_simhash.index.plan import TablePlan
     from scrapy_simhash.index.store import Store
     from scrapy_simhash.scheme import Scheme
+    from scrapy_simhash.sites import Scope
 
 
 def rebuild(
@@ -100,7 +101,7 @@ def reindex(
     expected_pages: int = DEFAULT_EXPECTED_PAGES,
     min_tokens: int = DEFAULT_MIN_TOKENS,
     drop_without_text: bool = False,
-    in_scope: Callable[[str], Callable[[str], bool] | None] = lambda _: None,
+    scope: Scope = "all",
 ) -> ReindexResult:
     """Rebuild an index for another scheme, and return the counts.
 
@@ -110,7 +111,7 @@ def reindex(
     :param confirmation: the conditions for a copy; None takes those of the preset with the scheme.
     :param min_tokens: pages whose text has fewer tokens are left out.
     :param drop_without_text: leave out pages whose text is not stored. Else they are an error.
-    :param in_scope: given the key of a page, returns the `in_scope` of `Index.observe` for it.
+    :param scope: where the representative of a page may be.
     :raises SchemeError: the new scheme extracts other text than the old one.
     :raises PlanError: `max_distance` is out of range, or no tables find 95 % of the pairs.
     :raises StorageError: texts are missing; for other errors, see `rewriting`.
@@ -164,7 +165,7 @@ def reindex(
                 title=page.evidence.title or fingerprinted.evidence.title,
             )
             entry = page._replace(fingerprint=fingerprinted.fingerprint, evidence=evidence)
-            _observe(store, entry, rules, in_scope=in_scope(page.key), report=report)
+            _observe(store, entry, rules, in_scope=scope_filter(scope, page.key), report=report)
         if report.without_text and not drop_without_text:
             raise StorageError(
                 str(directory),

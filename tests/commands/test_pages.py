@@ -10,6 +10,7 @@ import pytest
 from scrapy.settings import Settings
 
 from scrapy_simhash.commands import _pages
+from scrapy_simhash.crawl.settings import SettingsReader
 from scrapy_simhash.errors import SimhashError
 from tests.crawl.site import serving
 
@@ -17,7 +18,7 @@ from .samples import FERRY, NOTICE, PAGE, written
 
 
 def options_of(**settings):
-    return argparse.Namespace(settings=Settings(settings))
+    return argparse.Namespace(settings=SettingsReader(Settings(settings)))
 
 
 def loaded(where, **settings):
@@ -88,7 +89,9 @@ def test_standard_input(folder, monkeypatch):
 TWO_PAGES = """
 import argparse, json, sys
 from scrapy_simhash.commands import _pages
-options = argparse.Namespace(settings=None)
+from scrapy_simhash.commands._settings import project_settings
+from scrapy_simhash.crawl.settings import SettingsReader
+options = argparse.Namespace(settings=SettingsReader(project_settings()))
 try:
     pages = _pages.load_pages(sys.argv[1:], options)
 except Exception as error:

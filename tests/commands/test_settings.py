@@ -4,7 +4,7 @@ import argparse
 
 import pytest
 
-from scrapy_simhash.commands._settings import add_settings, settings_reader, with_given
+from scrapy_simhash.commands._settings import add_settings, command_settings
 from scrapy_simhash.commands.main import build_parser
 
 
@@ -38,7 +38,7 @@ def test_an_option_sets_its_setting(folder, given, name, value):
     add_settings(parser, {word[2:].removeprefix("no-") for word in words if word[:2] == "--"})
     options = parser.parse_args(words)
     options.set = ["SIMHASH_MAX_BYTES=5", "SIMHASH_REDIS_CRAWL=x"]
-    read = settings_reader(with_given(None, options))
+    read = command_settings(None, options)
     found = read(name)
     assert (found[0] if name == "SIMHASH_PRESET" else found) == value
     assert read("SIMHASH_REDIS_CRAWL") == "x"

@@ -29,7 +29,7 @@ def same_host(key):
 
 def test_a_merge_keeps_to_the_scope(tmp_path):
     one, _ = made(tmp_path / "one", HOSTS[:1]), made(tmp_path / "two", HOSTS[1:])
-    merge(one.directory, tmp_path / "two", in_scope=same_host)
+    merge(one.directory, tmp_path / "two", scope="host")
     assert content(one)[0] == HOSTS
     merge(one.directory, tmp_path / "two")
     assert content(one)[0] == HOSTS[1:]
@@ -59,7 +59,7 @@ def wide(tmp_path, *keys):
 def test_another_scheme_keeps_to_the_scope(tmp_path):
     index = wide(tmp_path, *(key for key, _ in HOSTS))
     classic = PRESETS["classic"]
-    assert reindex(index, classic.scheme, 3, in_scope=same_host).entries == 2
+    assert reindex(index, classic.scheme, 3, scope="host").entries == 2
     again = wide(tmp_path / "again", *(key for key, _ in HOSTS))
     assert reindex(again, classic.scheme, 3).entries == 1
 

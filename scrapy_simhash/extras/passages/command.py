@@ -43,11 +43,9 @@ _ARGUMENTS = (
 
 
 def _index_directory(options: argparse.Namespace) -> Path:
-    if options.index is not None:
-        return Path(options.index)
-    from scrapy_simhash.commands._settings import settings_reader
-
-    return settings_reader(options.settings).path("SIMHASH_PASSAGES")
+    return Path(
+        options.settings.path("SIMHASH_PASSAGES") if options.index is None else options.index
+    )
 
 
 def _add(options: argparse.Namespace) -> int:
