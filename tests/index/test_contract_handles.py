@@ -6,9 +6,12 @@ from threading import Barrier
 
 import pytest
 
+from scrapy_simhash.confirmation import UNCONFIRMED
 from scrapy_simhash.errors import IndexClosed
+from scrapy_simhash.evidence import Evidence
+from scrapy_simhash.index import TablePlan
 
-from .backends import BITS, FAR, K, flip, found, seen
+from .backends import BITS, FAR, KINDS, K, flip, found, make_backend, seen
 from .redis_servers import RedisBackend
 
 A, B, C, D = FAR
@@ -80,6 +83,21 @@ def test_two_handles_share_entries_pending_pages_and_sequences(backend):
         assert other.observe("copy", A).sequence > observation.sequence
         one.confirm(observation)
         assert len(one) == len(other) == 1
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_what_was_looked_up_before_counts_no_more_when_another_handle_writes(tmp_path, kind):
+    plan = TablePlan(128, 6, prefix_bits=12, probes=40)
+    fingerprint, evidence = 1 << 100, Evidence(certainty=bytes(128))
+    backend = make_backend(kind, tmp_path / "index", plan)
+    options = {"max_distance": 20, "confirmation": UNCONFIRMED}
+    with backend.open(**options) as index, backend.open(**options) as other:
+        index.prefetch([(fingerprint, evidence)])
+        other.confirm(other.observe("page", fingerprint ^ 1))
+        assert index.observe("copy", fingerprint, evidence).representative == "page"
+        index.prefetch([(fingerprint, evidence)])
+        other.confirm(other.observe("page", fingerprint ^ (1 << 64) - 1))
+        assert index.observe("copy", fingerprint, evidence).kind == "new"
 
 
 def test_what_another_handle_meets_counts_for_handles_that_were_open_then(backend):

@@ -1,4 +1,4 @@
-"""Pages that are observed and confirmed together: all is as if they came one by one."""
+"""Pages that are observed and confirmed together: all is as a linear scan says one by one."""
 
 import random
 from functools import partial
@@ -8,7 +8,8 @@ import pytest
 from scrapy_simhash.errors import SchemeError
 from scrapy_simhash.index import PageToObserve
 
-from .backends import BITS, FAR, MemoryBackend, flip, seen
+from .backends import BITS, FAR, K, flip, found, seen
+from .oracle import Oracle
 from .redis_servers import RedisBackend, needs_redis
 
 A, B, C, D = FAR
@@ -22,66 +23,83 @@ def same_site(one, other):
     return int(one[-1]) % 2 == int(other[-1]) % 2
 
 
-def random_batches(rng, sites):
+def random_batches(rng, centres, sites):
     """Batches of pages: new ones, near ones, and some with a key that was there before."""
-    centres = [rng.getrandbits(BITS) for _ in range(6)]
     for _ in range(4):
         batch = []
         for _ in range(rng.randrange(9)):
-            fingerprint = rng.choice(centres)
-            for bit in rng.sample(range(BITS), rng.randrange(5)):
-                fingerprint ^= 1 << bit
-            key = f"page {rng.randrange(25)}"
+            fingerprint = flip(rng.choice(centres), *rng.sample(range(BITS), rng.randrange(5)))
+            key = f"page {rng.randrange(12)}"
             scope = None if sites == 1 else partial(same_site, key)
             batch.append(PageToObserve(key, fingerprint, in_scope=scope))
         yield batch
 
 
-def content(index, keys):
-    entries = [index.entry(key) for key in sorted(keys)]
-    log = [(line.key, line.representative, line.distance) for line in index.near_duplicates()]
-    return len(index), [entry and entry.fingerprint for entry in entries], log
+def settle(rng, index, oracle, pages):
+    """Confirm some pages in any order, together or one by one, and discard others. Return those that
+    stay pending.
+    """
+    rng.shuffle(pages)
+    good = rng.randrange(len(pages) + 1)
+    done = rng.randint(good, len(pages))
+    if rng.random() < 0.5:
+        index.confirm_all([one for one, _ in pages[:good]])
+    for one, number in pages[:good]:
+        index.confirm(one)
+        oracle.confirm(number)
+    for one, number in pages[:done]:  # also those that are stored: no effect
+        index.discard(one)
+        oracle.discard(number)
+    index.confirm_all([one for one, _ in pages[:done]])
+    return pages[done:]
 
 
 @pytest.mark.parametrize("sites", [1, 2])
 @pytest.mark.parametrize("seed", range(10))
-def test_all_is_as_if_pages_came_one_by_one(backend, seed, sites):
-    """In several crawls, of which some are incremental; some pages fail, and some copies take the
-    place of their representatives.
+def test_all_is_as_a_linear_scan_says_one_by_one(backend, seed, sites):
+    """In several crawls, of which some are incremental, and some go on with the one before; some pages
+    fail, and some copies take the place of their representatives.
     """
-    rng, in_memory, keys = random.Random(seed), MemoryBackend(), set()
-    for _ in range(3):
-        options = {"incremental": rng.random() < 0.5}
-        with backend.open(**options) as index, in_memory.open(**options) as oracle:
-            for batch in random_batches(rng, sites):
-                keys.update(page.key for page in batch)
+    rng, oracle, began = random.Random(seed), Oracle(K, sites), None
+    centres = [rng.getrandbits(BITS) for _ in range(6)]
+    for _ in range(4):
+        goes_on, incremental = began is not None and rng.random() < 0.3, rng.random() < 0.5
+        start = began if goes_on else None
+        with backend.open(incremental=incremental, crawl_start=start) as index:
+            began, pages = index.crawl_start, []
+            oracle.open(incremental=incremental, goes_on=goes_on)
+            for batch in random_batches(rng, centres, sites):
                 together = index.observe_all(batch)
-                in_turn = [
-                    oracle.observe(page.key, page.fingerprint, in_scope=page.in_scope)
-                    for page in batch
+                expected = [oracle.observe(page.key, page.fingerprint) for page in batch]
+                said = [(*seen(one), one.provisional) for one in together]
+                assert said == [
+                    (*wanted, one.provisional if is_provisional is None else is_provisional)
+                    for one, (*wanted, is_provisional) in zip(together, expected, strict=True)
                 ]
-                for one, expected in zip(together, in_turn, strict=True):
-                    assert seen(one) == seen(expected)
-                    assert one.provisional == expected.provisional
-                    assert one.similar_to == expected.similar_to
                 sequences = [one.sequence for one in together]
                 assert sequences == sorted(set(sequences))
-                for one, expected in zip(together, in_turn, strict=True):
+                new = range(oracle.clock - len(batch) + 1, oracle.clock + 1)
+                pages += zip(together, new, strict=True)
+                for one, number in pages[-len(batch) :] if batch else ():
                     if one.representative is not None and rng.random() < 0.3:
                         index.supersede(one)
-                        oracle.supersede(expected)
-                good, failed = set(), []
-                for number, pair in enumerate(zip(together, in_turn, strict=True)):
-                    if rng.random() < 0.7:
-                        good.add(number)
-                        oracle.confirm(pair[1])
-                    else:
-                        failed.append(pair)
-                index.confirm_all([one for number, one in enumerate(together) if number in good])
-                for one, expected in failed:
-                    index.discard(one)
-                    oracle.discard(expected)
-            assert content(index, keys) == content(oracle, keys)
+                        oracle.supersede(number, one)
+                pages = settle(rng, index, oracle, pages)
+                assert_is(index, oracle, centres)
+
+
+def assert_is(index, oracle, centres):
+    """Entries, log and answers of an index are those of the oracle."""
+    entries = {key: index.entry(key) for key in [f"page {number}" for number in range(12)]}
+    assert {key: entry.fingerprint for key, entry in entries.items() if entry} == {
+        key: row.fingerprint for key, row in oracle.stored.items()
+    }
+    assert len(index) == len(oracle.stored)
+    lines = list(index.near_duplicates())
+    log = [(line.key, line.representative, line.distance, line.fingerprint) for line in lines]
+    assert log == oracle.log
+    assert list(index.near_duplicates(this_crawl=True)) == lines[oracle.log_began :]
+    assert [found(index.query(one)) for one in centres] == [oracle.query(one) for one in centres]
 
 
 @pytest.mark.parametrize("wrong", [("", C), ("c", 1 << BITS), ("c", -1)])
