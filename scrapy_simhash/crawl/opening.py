@@ -13,7 +13,7 @@ import logging
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 from scrapy.utils.job import job_dir
 
@@ -24,13 +24,12 @@ from scrapy_simhash.errors import (
     IndexMismatch,
     PlanError,
     SchemeError,
+    SimhashError,
     StorageError,
 )
-from scrapy_simhash.index import open_index, reset_index
-from scrapy_simhash.index.manifest import Manifest
-from scrapy_simhash.index.offline import database_kind
+from scrapy_simhash.index import open_index, reset_index, scheme_name, set_aside
+from scrapy_simhash.index.manifest import FILE_NAME as MANIFEST
 from scrapy_simhash.index.redis import RedisAddress
-from scrapy_simhash.index.setting_aside import bring_back, scheme_name, set_aside
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -47,12 +46,10 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-_Opened = TypeVar("_Opened")
 FILE_NAME = "simhash.json"  # in JOBDIR
 
 # A folder beside indexes. No spider has such a directory, because `.` in its name is replaced.
 SET_ASIDE = ".set-aside"
-_UNUSABLE = (IndexMismatch, IndexCorrupt)
 
 
 def open_for_crawl(
@@ -71,160 +68,117 @@ def open_for_crawl(
         "expected_pages": settings("SIMHASH_EXPECTED_PAGES"),
         "incremental": settings.policy.incremental,
         "crawl_start": crawl_start,
-        "warn": warn,
     }
     if isinstance(location, RedisAddress):
         options["lease_s"] = settings("SIMHASH_REDIS_LEASE_S")
         options["crawl"] = settings("SIMHASH_REDIS_CRAWL")
-        index, location = open_in_redis(location, scheme, **options)
-    else:
-        # A resumed crawl must not delete the pages that it saw before the pause.
-        if settings("SIMHASH_RESET") and crawl_start is None and reset_index(location):
-            logger.warning(
-                "simhash: SIMHASH_RESET deleted the index in %s; it is empty now", location
-            )
-        index = open_in_directory(location, scheme, kind=settings("SIMHASH_INDEX"), **options)
-    starts.record(index)
-    return index, location
+    # A resumed crawl must not delete the pages that it saw before the pause.
+    elif settings("SIMHASH_RESET") and crawl_start is None and reset_index(location):
+        logger.warning("simhash: SIMHASH_RESET deleted the index in %s; it is empty now", location)
+    found = open_fitting(location, scheme, warn, kind=settings("SIMHASH_INDEX"), **options)
+    starts.record(found[0])
+    return found
 
 
-def open_in_directory(
-    directory: Path, scheme: Scheme, *, kind: str | None, warn: Warn, **options: Any
-) -> Index:
-    """Open or create the index in a directory. If it is damaged or has another scheme, set it
-    aside, and open the one that was set aside for the present scheme, or create one.
+def open_fitting(
+    location: Location, scheme: Scheme, warn: Warn, *, kind: str | None = None, **options: Any
+) -> tuple[Index, Location]:
+    """Open or create an index, and return it with its location. If the one at this location is
+    damaged or has another scheme, make way for a new one.
 
-    :param kind: kind of database of a new index; None for the default.
     :param warn: called with a message and its arguments.
-    :param options: of `open_index`.
-    :raises SimhashError: the index cannot be used, and cannot be set aside.
+    :param kind: kind of database of a new index in a directory; None for the default.
+    :param options: of `open_index` or `open_redis_index`.
+    :raises SimhashError: the index cannot be used, and there is no way around it.
     """
-
-    def opened(**options: Any) -> Index:
-        return open_index(_url(directory, kind, warn), scheme, **options)
-
-    for _ in range(2):  # an index that is brought back may be damaged, too
-        try:
-            return _open_with_its_own(opened, warn, **options)
-        except _UNUSABLE as error:  # noqa: PERF203 - a crawl opens one index
-            _exchange(directory, scheme, error, warn)
-            options["crawl_start"] = None  # a number of the other index
-    return _open_with_its_own(opened, warn, **options)
-
-
-def _exchange(
-    directory: Path, scheme: Scheme, error: IndexMismatch | IndexCorrupt, warn: Warn
-) -> None:
-    """Set an index aside, and bring the one of the present scheme back, if there is one.
-
-    :raises StorageError: `error`, or an IndexLocked for a damaged index, if it cannot be moved.
-    """
-    folder = directory.parent / SET_ASIDE / directory.name
     try:
-        aside = set_aside(directory, folder)
-    except IndexLocked as locked:
-        raise (locked if isinstance(error, IndexCorrupt) else error) from locked
-    except StorageError:
-        raise error from None
-    has_other_scheme = isinstance(error, IndexMismatch) and error.part == "scheme"
-    restored = bring_back(scheme.id, folder, directory) if has_other_scheme else None
-    if restored is not None:
+        return _open_with_its_own(location, scheme, warn, kind, options), location
+    except (IndexMismatch, IndexCorrupt, SchemeError) as error:
+        if isinstance(location, RedisAddress):
+            location = _other_name(location, scheme, error, warn)
+        else:
+            _set_aside(location, error, warn)
+        options["crawl_start"] = None  # a number of the other index
+        return _open_with_its_own(location, scheme, warn, kind, options), location
+
+
+def _open_with_its_own(
+    location: Location, scheme: Scheme, warn: Warn, kind: str | None, options: dict[str, Any]
+) -> Index:
+    """Open or create an index; with its own kind of database, and with its own k if its tables
+    don't fit the given one.
+    """
+    opened: Callable[..., Index]
+    if isinstance(location, RedisAddress):
+        opened = partial(location.open, scheme=scheme, create=True)
+    else:
+        is_default = kind is None or (location / MANIFEST).exists()
+        opened = partial(open_index, location if is_default else f"{kind}:{location}", scheme)
+    try:
+        index = opened(**options)
+    except PlanError as error:
+        if options["max_distance"] is None:
+            raise
+        warn("simhash: %s. This crawl uses the distance that the index was made for", error)
+        index = opened(**options | {"max_distance": None})
+    if kind not in (None, index.database):
         warn(
-            "simhash: index %s: %s. It was moved to %s, and an earlier index with the present "
-            "scheme was moved back from %s",
-            directory,
-            error.detail,
-            aside,
-            restored,
+            "simhash: SIMHASH_INDEX = %r is for a new index, and the one in %s is in %s. The crawl "
+            "uses it as it is",
+            kind,
+            location,
+            index.database,
         )
-        return
+    return index
+
+
+def _set_aside(directory: Path, error: SimhashError, warn: Warn) -> None:
+    """Move an index aside.
+
+    :raises SimhashError: `error`, or an IndexLocked for a damaged index, if it cannot be moved.
+    """
+    try:
+        aside = set_aside(directory, directory.parent / SET_ASIDE / directory.name)
+    except StorageError as failed:
+        is_busy = isinstance(failed, IndexLocked) and isinstance(error, IndexCorrupt)
+        raise (failed if is_busy else error) from failed
     way_back = "nothing was deleted"
     if isinstance(error, IndexCorrupt):
         way_back = (
             f"`scrapy simhash index check --repair --index {aside}` keeps what can still be read"
         )
-    elif has_other_scheme:
+    elif isinstance(error, IndexMismatch) and error.part == "scheme":
         way_back = (
-            "with the old settings, the next crawl uses it again; or `scrapy simhash index rebuild "
-            f"--index {aside}` recomputes its fingerprints from stored texts, and `merge` adds them"
+            "move it back to use it with old settings; or `scrapy simhash index rebuild --index "
+            f"{aside}` recomputes its fingerprints from stored texts, and `merge` adds them"
         )
     warn(
         "simhash: index %s: %s. This crawl begins a new index, so all of its pages count as new. "
         "The old index was moved to %s: %s",
         directory,
-        error.detail,
+        getattr(error, "detail", error),
         aside,
         way_back,
     )
 
 
-def open_in_redis(
-    address: RedisAddress, scheme: Scheme, *, warn: Warn, **options: Any
-) -> tuple[Index, RedisAddress]:
-    """Open or create the index of that name, and return it with its address. If it is damaged or
-    has another scheme, leave it to the processes that may use it, and open or create one whose
-    name ends in that of the scheme.
-
-    :param options: of `open_redis_index`.
-    :raises SimhashError: the index cannot be used.
+def _other_name(
+    address: RedisAddress, scheme: Scheme, error: SimhashError, warn: Warn
+) -> RedisAddress:
+    """Return an address whose name ends in that of a scheme. The index is left to the processes
+    that may use it. :raises SimhashError: `error`, if another name is no way out.
     """
-
-    def open_at(address: RedisAddress, **options: Any) -> Index:
-        opened = partial(address.open, scheme=scheme, create=True)
-        return _open_with_its_own(opened, warn, **options)
-
-    try:
-        return open_at(address, **options), address
-    except _UNUSABLE as error:
-        if isinstance(error, IndexMismatch) and error.part == "crawl":
-            raise
-        other = replace(address, name=f"{address.name}@{scheme_name(scheme.id)}")
-        index = open_at(other, **options | {"crawl_start": None})
-        warn(
-            "simhash: index %s: %s. This crawl uses the index %s instead, and pages that only the "
-            "other one knows count as new",
-            address,
-            error.detail,
-            other.name,
-        )
-        return index, other
-
-
-def _url(directory: Path, kind: str | None, warn: Warn) -> str | Path:
-    """Return the location of the index in a directory, with the kind of database of a new one.
-
-    :raises IndexMismatch: the driver of this kind is not installed.
-    """
-    try:
-        manifest = Manifest.read(directory)
-    except StorageError:
-        manifest = None  # `open_index` raises the error
-    if manifest is None:
-        return directory if kind is None else f"{kind}:{directory}"
-    try:
-        database_kind(manifest.database)
-    except SchemeError as error:
-        raise IndexMismatch(str(directory), str(error), part="database") from error
-    if kind not in (None, manifest.database):
-        warn(
-            "simhash: SIMHASH_INDEX = %r is for a new index, and the one in %s is in %s. The crawl "
-            "uses it as it is",
-            kind,
-            directory,
-            manifest.database,
-        )
-    return directory
-
-
-def _open_with_its_own(opened: Callable[..., _Opened], warn: Warn, **options: Any) -> _Opened:
-    """Call `opened` with options; if the tables of the index don't fit k, with its own k."""
-    try:
-        return opened(**options)
-    except PlanError as error:
-        if options["max_distance"] is None:
-            raise
-        warn("simhash: %s. This crawl uses the distance that the index was made for", error)
-        return opened(**options | {"max_distance": None})
+    if isinstance(error, SchemeError) or getattr(error, "part", "") == "crawl":
+        raise error
+    other = replace(address, name=f"{address.name}@{scheme_name(scheme.id)}")
+    warn(
+        "simhash: index %s: %s. This crawl uses the index %s instead, and pages that only the "
+        "other one knows count as new",
+        address,
+        getattr(error, "detail", error),
+        other.name,
+    )
+    return other
 
 
 class CrawlStarts(dict[str, int]):

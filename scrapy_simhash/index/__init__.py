@@ -9,6 +9,8 @@ import logging
 import os
 import re
 from contextlib import ExitStack, suppress
+from hashlib import blake2b
+from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING
 from weakref import WeakValueDictionary
@@ -55,15 +57,17 @@ __all__ = [
     "SyncPolicy",
     "TablePlan",
     "choose_plan",
-    "move_index",
     "open_index",
     "reset_index",
+    "scheme_name",
+    "set_aside",
 ]
 
 logger = logging.getLogger(__name__)
 
 # The beginning of a URL. A directory such as ``a:b`` can be given as ``./a:b``.
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
+_MAX_NAME = 100
 # Stores by directory; those without users are closed. A database can be opened only once, so its
 # users in a process share a store.
 _open_stores: WeakValueDictionary[str, Store] = WeakValueDictionary()
@@ -159,14 +163,20 @@ def reset_index(location: str | os.PathLike[str]) -> bool:
     return True
 
 
-def move_index(directory: Path, target: Path) -> None:
-    """Move the directory of an index, damaged or not.
+def set_aside(directory: Path, folder: Path) -> Path:
+    """Move an index, damaged or not, into a folder, under the name of its scheme. Return its path.
 
-    :param target: a path on the same file system that does not exist.
+    :param folder: on the same file system; it need not exist.
     :raises IndexLocked: the index is open in this process or another.
-    :raises StorageError: it cannot be moved.
+    :raises StorageError: it cannot be moved, or the directory holds other files.
     """
     location = str(directory)
+    try:
+        name = scheme_name(read_manifest(directory).scheme.id)
+    except (IndexMismatch, IndexCorrupt) as error:
+        name = "damaged" if isinstance(error, IndexCorrupt) else "older-format"
+    names = (name if number == 1 else f"{name}-{number}" for number in count(1))
+    target = next(folder / name for name in names if not (folder / name).exists())
     with OPENING:
         if _is_open(directory):
             raise IndexLocked(location, "this process has it open, so it was not moved")
@@ -174,10 +184,19 @@ def move_index(directory: Path, target: Path) -> None:
             with ExitStack() as stack:
                 for path in databases(directory):
                     stack.enter_context(locking(location, path))
-                target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+                folder.mkdir(mode=0o700, parents=True, exist_ok=True)
                 directory.rename(target)
         except OSError as error:
             raise unusable(location, str(error)) from error
+    return target
+
+
+def scheme_name(scheme_id: str) -> str:
+    """Return a name for files and keys in which schemes with different ids differ."""
+    name = re.sub(r"[^\w+.-]+", "-", scheme_id)
+    if len(name) <= _MAX_NAME:
+        return name
+    return f"{name[:_MAX_NAME]}-{blake2b(scheme_id.encode(), digest_size=4).hexdigest()}"
 
 
 def _is_open(directory: Path) -> bool:

@@ -75,9 +75,10 @@ class Index:
 
     :param rules: the rules of this crawl.
 
-    Attributes: `scheme` and `plan` (the tables) that the index was made with; `location`, its
-    directory, its server and name, or ``memory``; and of the rules `max_distance` (k, inclusive),
-    `confirmation` and `crawl_start`, the first sequence number of this crawl.
+    Attributes: `scheme`, `plan` (the tables) and `database` (``leveldb``, ``rocksdb``, ``redis`` or
+    ``memory``) that the index was made with; `location`, its directory, its server and name, or
+    ``memory``; and of the rules `max_distance` (k, inclusive), `confirmation` and `crawl_start`,
+    the first sequence number of this crawl.
     """
 
     def __init__(self, store: AnyStore, rules: CrawlRules) -> None:
@@ -85,6 +86,7 @@ class Index:
         store.users += 1
         self.location, manifest = store.location, store.manifest
         self.scheme, self.plan = manifest.scheme, manifest.plan
+        self.database = manifest.database
         self.rules = rules
         self.max_distance, self.confirmation = rules.max_distance, rules.confirmation
         self.crawl_start = rules.crawl_start
