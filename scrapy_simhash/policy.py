@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal
 from scrapy_simhash.index.base import UNKNOWN
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Collection, Sequence
 
     from scrapy_simhash.verdict import Verdict
 
@@ -16,6 +16,8 @@ PolicyAction = Literal["drop", "tag"]
 Outcome = Literal["dropped", "followed", "tagged", "passed"]
 # An item of `start()` has no page to request again; `Retries` holds a limited number of copies.
 NoRetry = Literal["no_page", "held_too_many"]
+# What the callback of a copy may give that its page did not give.
+MayGive = Literal["all", "items", "requests"]
 KeptReason = Literal[
     "canonical",
     "flood",
@@ -97,11 +99,9 @@ class Circumstances:
         wrong one, such as a version that the spider does not use.
     :param is_start: the request is one of ``start()``. Without the links on its page, the crawl
         would end at once.
-    :param call_needed: the callback runs even if its items are dropped, because the representative
-        leads on to one further page, or the spider waits for the page.
-    :param items_needed: a pipeline turned an item of the representative into a request.
-    :param has_foreign: items of the representative say what neither page nor request says, so that
-        those of the page may say something else.
+    :param may_give: what the callback may give that the representative did not give: `all`, because
+        a pipeline turned an item of the representative into a request; `items` that say something
+        else; `requests`, because the representative leads on, or the spider waits for the page.
     :param no_retry: the reason why the page could not be requested again after a failure of its
         representative; None if it could.
     """
@@ -118,9 +118,7 @@ class Circumstances:
     depth_limited: bool = False
     gives_items: bool = False
     is_start: bool = False
-    call_needed: bool = False
-    items_needed: bool = False
-    has_foreign: bool = False
+    may_give: Collection[MayGive] = ()
     no_retry: NoRetry | None = None
 
 
@@ -165,7 +163,7 @@ class Policy:
         follow = not hides_items if self.follow is None else self.follow
         if verdict.kind == "unchanged":
             follow = self.follow is not False or around.is_start
-        call = follow or around.call_needed or not hides_items
+        call = follow or "requests" in around.may_give or not hides_items
         if (follow and not hides_items) or not self.seen(verdict):
             return PASS, None
         observation = verdict.observation
@@ -175,7 +173,7 @@ class Policy:
         gave_items = observation is None or observation.earlier.gave_items
         if not gave_items and (around.gives_items or call):
             return Action(follow=follow), "no_items" if hides_items else None
-        if hides_items and around.has_foreign and gave_items:
+        if hides_items and "items" in around.may_give and gave_items:
             return Action(follow=follow), "values"
         if hides_items and around.is_flood:
             reason = "flood"
@@ -201,7 +199,7 @@ class Policy:
             "request": not earlier.same_request or around.request_has_changed,
             # Links beyond the limit are not followed from the representative.
             "depth": around.depth_limited and earlier.nearer,
-            "leads_on": hides_items and around.items_needed,
+            "leads_on": hides_items and "all" in around.may_give,
         }
         reason = next((reason for reason, applies in reasons.items() if applies), None)
         if reason is None and hides_items and around.has_password():

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from scrapy import Request
     from scrapy.signalmanager import SignalManager
 
-    from scrapy_simhash.crawl.following import Following
+    from scrapy_simhash.crawl.copies import Copies
     from scrapy_simhash.crawl.identity import Identity
     from scrapy_simhash.crawl.settlement import PageState
 
@@ -42,11 +42,9 @@ class AskingAgain:
     :param crawl_signals: the signals of the crawl.
     """
 
-    def __init__(
-        self, crawl_signals: SignalManager, identity: Identity, following: Following
-    ) -> None:
+    def __init__(self, crawl_signals: SignalManager, identity: Identity, copies: Copies) -> None:
         self._identity = identity
-        self._following = following
+        self._copies = copies
         crawl_signals.connect(self._scheduled, signal=signals.request_scheduled)
         # Keys of pages whose callbacks did not run.
         self._dropped: LocalCache[str, None] = LocalCache(_REMEMBERED_KEYS)
@@ -94,7 +92,6 @@ class AskingAgain:
         if page.dropped and not page.ended:
             request.meta[ASKED_AGAIN_META_KEY] = True
         elif page.unsettled > 0:
-            page.items_lead_on = True
-            self._following.items_lead_on(page.key)
+            page.given.items_lead_on = True
         elif not page.ended:  # it leads on, as if the callback had yielded the request
-            self._following.given(page, request)
+            self._copies.gave_request(page, request)

@@ -17,11 +17,10 @@ from scrapy_simhash import signals
 from scrapy_simhash.crawl.arguments import Arguments
 from scrapy_simhash.crawl.asking_again import AskingAgain
 from scrapy_simhash.crawl.browser_pages import close_browser_pages
+from scrapy_simhash.crawl.copies import Copies
 from scrapy_simhash.crawl.crawl_report import write_crawl_report
 from scrapy_simhash.crawl.exceptions import NearDuplicateItem
 from scrapy_simhash.crawl.fingerprinting import Fingerprinter
-from scrapy_simhash.crawl.following import Following
-from scrapy_simhash.crawl.foreign_values import ForeignValues
 from scrapy_simhash.crawl.identity import Identity
 from scrapy_simhash.crawl.index_calls import Syncer
 from scrapy_simhash.crawl.judging import Judging
@@ -80,21 +79,22 @@ class SimhashExtension:
             crawler.request_fingerprinter.fingerprint, settings("SIMHASH_SCOPE")
         )
         self._starts = CrawlStarts(crawler.settings)
-        memory = {
-            "resumed": bool(self._starts),
-            "incremental": settings("SIMHASH_INCREMENTAL"),
-        }
-        self.following = Following(self.arguments, **memory)
-        self.foreign_values = ForeignValues(self.arguments, **memory)
-        self.asking_again = AskingAgain(crawler.signals, self.identity, self.following)
+        self.copies = Copies(self.arguments, settings.policy, resumed=bool(self._starts))
+        self.asking_again = AskingAgain(crawler.signals, self.identity, self.copies)
         self.fingerprinter = fingerprinter = Fingerprinter(settings)
         parts: dict[str, Any] = {
             "identity": self.identity,
             "errors": self.errors,
             "schedule": self.schedule,
         }
-        self.pages = Judging("page", settings, fingerprinter.detector, stats=self.stats, **parts)
-        self.pages.retries.calls_copy = self.foreign_values.calls_copy
+        self.pages = Judging(
+            "page",
+            settings,
+            fingerprinter.detector,
+            stats=self.stats,
+            may_give=self.copies.may_give,
+            **parts,
+        )
         self.items = Judging(
             "item",
             settings,

@@ -41,7 +41,7 @@ from scrapy_simhash.policy import PASS, Action, outcome_of, stands_in
 from scrapy_simhash.sites import site_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Collection, Sequence
 
     from scrapy import Request
     from scrapy.http import Response
@@ -54,7 +54,7 @@ if TYPE_CHECKING:
     from scrapy_simhash.detector import Detector, PageFingerprint
     from scrapy_simhash.index import Index, Observation
     from scrapy_simhash.index.rules import Text
-    from scrapy_simhash.policy import Circumstances, KeptReason, NoRetry, Outcome
+    from scrapy_simhash.policy import Circumstances, KeptReason, MayGive, NoRetry, Outcome
     from scrapy_simhash.verdict import Verdict
 
 logger = logging.getLogger(__name__)
@@ -68,6 +68,7 @@ class Judging:
 
     :param what: ``page`` or ``item``.
     :param schedule: schedules a request that repeats a dropped page.
+    :param may_give: see `Retries`.
     """
 
     def __init__(
@@ -80,6 +81,7 @@ class Judging:
         stats: CrawlStats,
         errors: ErrorLog,
         schedule: Callable[[Request], None],
+        may_give: Callable[[str, Request, Response | None], Collection[MayGive]] = lambda *_: (),
     ) -> None:
         is_for_pages = what == "page"
         self._what = what
@@ -98,6 +100,7 @@ class Judging:
             self._observe_again,
             schedule,
             rules,
+            may_give=may_give,
             take_back=stats.take_back,
             max_left=MAX_HELD if is_for_pages else 0,
         )
@@ -390,9 +393,9 @@ class Judging:
         verdict, observation = page.verdict, page.observation
         if verdict is None or observation is None:
             return
-        if page.other_url and page.outputs == 1:
+        if page.other_url and page.given.outputs == 1:
             self._replaced[page.key] = None
-        if page.outputs == 0 and not page.dropped and is_retry(page.request):
+        if page.given.outputs == 0 and not page.dropped and is_retry(page.request):
             self._ran_late[page.key] = DroppedCopy(observation, page.request)
         takes_place = page.called_for_items and page.gave_items
         is_partly_dropped = page.action.call and page.action != PASS and page.reason is None
@@ -430,10 +433,11 @@ class Judging:
             return
         if page is not None and observation.kind != "near-duplicate":  # whose text is stored
             self._keep_text(observation.key, page.title, page.text)
+        gave_items = page is None or page.gave_items
         self.calls.confirm(
             observation,
-            lambda _: self.retries.confirmed(observation, page),
-            gave_items=page is None or page.gave_items,
+            lambda _: self.retries.confirmed(observation, gave_items=gave_items),
+            gave_items=gave_items,
         )
 
     def _discard(self, observation: Observation, *, refused: bool = False) -> None:
@@ -448,13 +452,8 @@ class Judging:
         """Keep a copy of whose output something was withheld, in case that its representative
         fails. Otherwise, its callback need not run again.
         """
-        copy = DroppedCopy(
-            observation,
-            page.request,
-            called=True,
-            compared=page.items_looked_at > 0,
-            outcome=outcome,
-        )
+        gave: Sequence[MayGive] = ("items", "requests") if page.given.said.count else ("requests",)
+        copy = DroppedCopy(observation, page.request, gave, outcome=outcome)
         representative, called_for_items = observation.representative, page.called_for_items
         if called_for_items and self.contents.is_refused(observation):  # since it arrived
             self.retries.request([copy])

@@ -31,7 +31,7 @@ from scrapy_simhash.crawl.identity import (
     has_password,
 )
 from scrapy_simhash.crawl.retries import is_retry, repeated
-from scrapy_simhash.crawl.settlement import CALLED_FOR_ITEMS, PageState
+from scrapy_simhash.crawl.settlement import PageState
 from scrapy_simhash.crawl.waiting import CALLED_AFTER_ALL_META_KEY
 from scrapy_simhash.errors import SettingsError
 from scrapy_simhash.policy import PASS, Circumstances
@@ -156,7 +156,7 @@ class SimhashOutputMiddleware(_SpiderMiddleware):
             request.meta[REFUSED_META_KEY] = str(observation.fingerprint) if observation else ""
             return
         observation = page.observation
-        if observation and page.outputs == 1 and has_other_query(response, request):
+        if observation and page.given.outputs == 1 and has_other_query(response, request):
             page.other_url = self._arguments.hash(request) == observation.evidence.request
             if page.other_url:
                 request.meta[OTHER_URL_META_KEY] = page.key
@@ -188,8 +188,7 @@ class SimhashSpiderMiddleware(_SpiderMiddleware):
         self._signals = crawl.crawler.signals
         self._fingerprinted = crawl.fingerprinted
         self._request_ended = crawl.request_ended
-        self._following = crawl.following
-        self._foreign_values = crawl.foreign_values
+        self._copies = crawl.copies
 
     def process_spider_input(self, response: Response) -> None:
         """Judge the page. :raises NearDuplicatePage: its callback must not run."""
@@ -223,11 +222,14 @@ class SimhashSpiderMiddleware(_SpiderMiddleware):
         request.meta[VERDICT_META_KEY] = verdict.to_dict()
         if verdict.kind in (FLAG, "error-page"):
             response.flags.append(verdict.kind)
-        original = verdict.representative or key
-        follows_chains = self._pages.policy.follows_chains
 
         def circumstances() -> Circumstances:
-            leads_on = follows_chains and self._leads_on(verdict)
+            may_give = self._copies.may_give(
+                verdict.representative or key,
+                request,
+                response,
+                is_pending=observation is not None and observation.provisional,
+            )
             return Circumstances(
                 method=request.method,
                 has_password=lambda: has_password(response),
@@ -237,9 +239,7 @@ class SimhashSpiderMiddleware(_SpiderMiddleware):
                 or self._is_shared(verdict, repeatable),
                 arguments=tuple(chain.from_iterable(self._arguments.names(repeatable))),
                 depth_limited=self._depth_limited,
-                call_needed=bool(waited_for) or leads_on,
-                items_needed=follows_chains and self._following.leads_on_by_items(original),
-                has_foreign=self._foreign_values.calls_copy(original, request, response),
+                may_give=[*may_give, "requests"] if waited_for else may_give,
                 # With a depth, a spider has copied the meta of such a request.
                 is_start=bool(request.meta.get("is_start_request"))
                 and not request.meta.get("depth"),
@@ -258,10 +258,7 @@ class SimhashSpiderMiddleware(_SpiderMiddleware):
             page.title,
             page.text,
             kept_reason,
-            may_lead_on=bool(waited_for) or follows_chains,
-            may_follow=follows_chains
-            and kept_reason in CALLED_FOR_ITEMS
-            and self._following.is_barren(original),
+            waited_for=bool(waited_for),
         )
         self._settlement.begin(response, state, int(refused) if refused else None)
         self._begin(state, response, request, by_engine=by_engine)
@@ -271,7 +268,9 @@ class SimhashSpiderMiddleware(_SpiderMiddleware):
     ) -> None:
         """Let the callback of a page run. :raises NearDuplicatePage: it must not run."""
         self._asking_again.page_arrived(page)
-        if page.dropped:
+        if not page.dropped:
+            self._copies.begins(page)
+        else:
             self._asking_again.dropped(page, request, by_engine=by_engine)
         self._signals.send_catch_log(signals.page_judged, page=page, response=response)
         if page.dropped and page.verdict is not None:
@@ -283,12 +282,6 @@ class SimhashSpiderMiddleware(_SpiderMiddleware):
     def _spared_item(self, page: PageState) -> None:
         if page.verdict is not None and page.verdict.kind in ("near-duplicate", "unchanged"):
             self._spare_item()
-
-    def _leads_on(self, verdict: Verdict) -> bool:
-        key, observation = verdict.representative or verdict.key, verdict.observation
-        is_pending = observation is not None and observation.provisional
-        at_work = is_pending and bool(self._settlement.at_work(key))
-        return self._following.leads_on(key, at_work=at_work)
 
     def _is_shared(self, verdict: Verdict, request: Request) -> bool:
         """Return True if the callback of the representative is at work on an object that the
@@ -317,62 +310,35 @@ class SimhashSpiderMiddleware(_SpiderMiddleware):
     def _passes(self, page: PageState | None, response: Response, request_or_item: Any) -> bool:
         if request_or_item is None or page is None:
             return True
-        page.outputs += 1
+        page.given.outputs += 1
         if isinstance(request_or_item, Request):
             return self._lets_request_pass(page, response, request_or_item)
-        if self._withholds_item(page, response, request_or_item):
+        if self._copies.withholds_item(page, response, request_or_item):
             page.withheld += 1
             self._pages.stats.count("dropped_items")
             self._spared_item(page)
             return False
-        page.may_follow = page.may_follow or self._takes_place(page)
         return True
-
-    def _withholds_item(self, page: PageState, response: Response, item: Any) -> bool:
-        verdict = page.verdict
-        if verdict is None or page.dropped:
-            return page.withholds_item()
-        original, values = page.original, self._foreign_values
-        leads_on = page.may_lead_on and self._leads_on(verdict)
-        if page.reason != "values":
-            if not page.withholds_item():
-                if self._pages.policy.action == "drop":  # else the items of all copies pass
-                    values.gave(page, response, item)
-                return False
-            if page.action.follow and not values.has_foreign(original, page.request):
-                return True
-            leads_on = True
-        leads_on = leads_on and not page.action.follow
-        return not values.differs(page, response, item, leads_on=leads_on)
 
     def _lets_request_pass(self, page: PageState, response: Response, request: Request) -> bool:
         if page.dropped or self._identity.repeats(response, request):
             return True
         said = response.text if isinstance(response, TextResponse) else ""
-        self._following.given(page, request, said)
+        self._copies.gave_request(page, request, said)
         if not page.action.follow:
             page.kept_requests.append(request)
         return page.action.follow
 
-    def _takes_place(self, page: PageState) -> bool:
-        """Return True for a copy whose callback runs for items that its original did not give."""
-        return page.called_for_items and self._pages.policy.follows_chains
-
     def _rest(self, page: PageState | None) -> Iterable[Any]:
         if page is None:
             return ()
-        items = self._foreign_values.rest(page)
+        items, requests = self._copies.rest(page)
         if items:
-            page.withheld -= len(items)
-            page.may_follow = page.may_follow or self._takes_place(page)
             self._pages.stats.count("dropped_items", -len(items))
-        withheld = page.withheld
-        requests = self._following.passing(page)
-        if page.withheld > withheld:
-            self._pages.stats.count("dropped_requests", page.withheld - withheld)
+        if dropped_requests := len(page.kept_requests) - len(requests):
+            self._pages.stats.count("dropped_requests", dropped_requests)
         return [*items, *requests]
 
     def _output_ended(self, page: PageState, *, failed: bool) -> None:
-        if not failed:  # else the page does not become `handled`
-            page.handled = True
-            self._following.ended(page)
+        page.handled = page.handled or not failed
+        self._copies.ended(page, failed=failed)

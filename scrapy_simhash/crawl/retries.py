@@ -31,15 +31,14 @@ from scrapy.utils.datatypes import LocalCache
 from scrapy_simhash.url_patterns import url_pattern
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Collection, Iterator, Sequence
 
     from scrapy import Request
     from scrapy.http import Response
 
-    from scrapy_simhash.crawl.settlement import PageState
     from scrapy_simhash.index import Observation
     from scrapy_simhash.index.rules import Rules, Text
-    from scrapy_simhash.policy import Outcome
+    from scrapy_simhash.policy import MayGive, Outcome
 
     Answer: TypeAlias = Callable[[Sequence[Observation] | None], None]
     Observe: TypeAlias = Callable[[Sequence["DroppedCopy"], Answer], None]
@@ -76,8 +75,8 @@ class DroppedCopy:
 
     :param seen: the copy as it was observed.
     :param request: repeats the page, or the page of the item.
-    :param called: its callback has run, and only a part of the output was dropped.
-    :param compared: its items were compared with those of the page.
+    :param gave: what its callback has given already, as far as it passed: the callback has run, and
+        only a part of the output was dropped.
     :param answered: its page gave items, or its callback has run. Such a copy is needed only if its
         page was a wrong one.
     :param outcome: under which it was counted.
@@ -85,8 +84,7 @@ class DroppedCopy:
 
     seen: Observation
     request: Request
-    called: bool = False
-    compared: bool = False
+    gave: Collection[MayGive] = ()
     answered: bool = False
     outcome: Outcome | None = "dropped"
 
@@ -158,6 +156,8 @@ class Retries:
         if the index fails.
     :param schedule: schedules a request.
     :param rules: conditions for a page to be a copy.
+    :param may_give: returns what the callback of a copy may give that its page did not give, see
+        `scrapy_simhash.crawl.copies.Copies.may_give`.
     :param take_back: called with a copy that was counted, and has arrived again.
     :param max_held: upper limit for copies that are held or requested; see `full`.
     :param max_left: upper limit for copies of confirmed pages. If there are too many, the oldest
@@ -170,6 +170,7 @@ class Retries:
         schedule: Callable[[Request], None],
         rules: Rules,
         *,
+        may_give: Callable[[str, Request, Response | None], Collection[MayGive]] = lambda *_: (),
         take_back: Callable[[DroppedCopy], None] = lambda _: None,
         max_held: int = MAX_HELD,
         max_left: int = MAX_HELD,
@@ -177,6 +178,7 @@ class Retries:
         self._observe = observe
         self._schedule = schedule
         self._rules = rules
+        self._may_give = may_give
         self._take_back = take_back
         self._max_held = max_held
         self._max_left = max_left
@@ -192,10 +194,6 @@ class Retries:
         # came again for, and its content.
         self._came: LocalCache[tuple[str, int], tuple[str, Text]] = LocalCache(MAX_HELD)
         self._closing = False
-        self.calls_copy: Callable[[str, Request, Response | None], bool] = lambda *_: False
-        """Returns True if a page cannot speak for the items of a copy, see
-        `scrapy_simhash.crawl.foreign_values.ForeignValues.calls_copy`.
-        """
         self.gives_items = False
         """The crawl has given items from pages. Set by `begin_giving`."""
 
@@ -236,33 +234,27 @@ class Retries:
         for copies in self._left.take_all(lambda copy: not copy.answered):
             self.look_again(copies)
 
-    def confirmed(self, seen: Observation, page: PageState | None = None) -> None:
-        """Release the copies of a confirmed page, or ask for them if it gave no items.
+    def confirmed(self, seen: Observation, *, gave_items: bool = True) -> None:
+        """Release the copies of a confirmed page, but ask for those whose callbacks may give more,
+        or for all if the page gave no items.
 
         Copies of other content that is pending under the same key stay held.
-
-        :param page: None for an item.
         """
         released = self._held.take(seen.key, lambda copy: self._rules.is_copy(copy.seen, seen))
-        if page is not None:
-            called = {
-                copy
-                for copy in released
-                if page.calls_copy(copy) or self._is_called(page.key, copy)
-            }
-            self.request([copy for copy in released if copy in called], anew=False)
-            released = [copy for copy in released if copy not in called]
+        needed = {copy for copy in released if self._is_needed(seen.key, copy)}
+        self.request([copy for copy in released if copy in needed], anew=False)
+        released = [copy for copy in released if copy not in needed]
         self._request_outdated(seen)
-        gave_items = page is None or page.gave_items
         if self.gives_items and not gave_items:
             self.look_again(released)
         else:
             for copy in released:
                 self.leave(seen.key, copy, answered=gave_items)
 
-    def _is_called(self, key: str, copy: DroppedCopy) -> bool:
-        response = self.responses.get(copy)
-        return not copy.compared and self.calls_copy(key, copy.request, response)
+    def _is_needed(self, key: str, copy: DroppedCopy) -> bool:
+        """Return True if the callback of a copy may give more than its page and than it gave."""
+        may_give = self._may_give(key, copy.request, self.responses.get(copy))
+        return not set(may_give) <= set(copy.gave)
 
     def discarded(self, page: Observation, *, refused: bool = False) -> None:
         """Request one copy of a page that failed, unless the index has another page like it.
@@ -401,7 +393,7 @@ class Retries:
             elif is_pending:
                 self._held.add(page, copy)
             elif earlier.same_request and (earlier.gave_items or not self.gives_items):
-                if self._is_called(page, copy):
+                if self._is_needed(page, copy):
                     called.append(copy)
                     continue
                 self.leave(page, copy, answered=earlier.gave_items)

@@ -19,7 +19,7 @@ from weakref import WeakKeyDictionary
 
 from scrapy.utils.datatypes import LocalCache
 
-from scrapy_simhash.crawl.foreign_values import Given
+from scrapy_simhash.crawl.given import Given
 from scrapy_simhash.fingerprint import hamming_distance
 from scrapy_simhash.policy import PASS
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from scrapy import Request
     from scrapy.http import Response
 
-    from scrapy_simhash.crawl.retries import DroppedCopy
+    from scrapy_simhash.crawl.page_texts import PageTexts
     from scrapy_simhash.index import Observation
     from scrapy_simhash.index.rules import Rules, Text
     from scrapy_simhash.policy import Action, KeptReason
@@ -39,8 +39,6 @@ _REMEMBERED_PAGES = 10_000
 _REMEMBERED_REFUSED = 1000
 CALLED_FOR_ITEMS = ("no_items", "values")
 """Reasons for which the callback of a copy runs: its original did not give such items."""
-MAX_REQUESTS = 2
-"""Requests by which a page leads on, such as those for the previous page and for the next one."""
 
 
 @dataclass(eq=False)
@@ -54,14 +52,9 @@ class PageState:
     :param title: title of the page, and `text` its main text, until the page is done. Empty if the
         crawl does not keep texts.
     :param reason: why the page passes, although its content was seen.
-    :param outputs: number of requests and items that the callback returned.
-    :param requests: number of the requests that do not repeat the page, and `own_requests` of those
-        with the callback of the page; `pieces` and `handed_on` are hashes of them, see
-        `scrapy_simhash.crawl.following`.
-    :param may_lead_on: a copy whose requests pass if they say more than those of its
-        representative.
-    :param may_follow: a copy all of whose requests pass.
-    :param kept_requests: may pass when the output has ended.
+    :param given: what the callback gave.
+    :param waited_for: a copy whose callback runs because the spider may wait for it.
+    :param kept_requests: of a copy: may pass when the output has ended.
     :param handled: the output of the callback (or errback) was read to its end, or the callback did
         not run, because the page was dropped.
     :param items: number of items that went to the pipelines, also those that middlewares added.
@@ -69,13 +62,9 @@ class PageState:
     :param ended: no more output comes.
     :param failed: the callback, a middleware or a pipeline failed, or the content was refused.
     :param asked_again: the spider has asked for this page again.
-    :param items_lead_on: a pipeline or a handler of a signal turned an item into a request.
-    :param items_looked_at: number of items that were looked at for foreign words, `given` what the
-        items say, and `known_items` the number of items of its representative and of earlier copies
-        before its first one; a copy `is_lacking` words of these items, see
-        `scrapy_simhash.crawl.foreign_values`.
-    :param said: the text of the page, `markup` all of it, and `values` the numbers in attributes
-        and scripts, once an item was compared with them.
+    :param known_items: of a copy: number of items of its representative and of earlier copies
+        before its first one; it `is_lacking` words of these items.
+    :param texts: what the page says, once an item was compared with it.
     :param kept_items: pass when the output has ended, if it is unknown what the representative
         gave, and they are several or, after a pause, the page leads on.
     :param item_states: the items on their way to the pipeline, and the observed ones.
@@ -96,13 +85,8 @@ class PageState:
     title: str = ""
     text: str = ""
     reason: KeptReason | None = None
-    outputs: int = 0
-    requests: int = 0
-    own_requests: int = 0
-    pieces: set[int] = field(default_factory=set)
-    handed_on: set[bytes] = field(default_factory=set)
-    may_lead_on: bool = False
-    may_follow: bool = False
+    given: Given = field(default_factory=Given)
+    waited_for: bool = False
     kept_requests: list[Request] = field(default_factory=list)
     handled: bool = False
     items: int = 0
@@ -110,14 +94,9 @@ class PageState:
     ended: bool = False
     failed: bool = False
     asked_again: bool = False
-    items_lead_on: bool = False
-    items_looked_at: int = 0
-    given: Given = field(default_factory=Given)
     known_items: int = 0
     is_lacking: bool = False
-    said: str = ""
-    markup: str = ""
-    values: set[str] = field(default_factory=set)
+    texts: PageTexts | None = None
     kept_items: list[Any] = field(default_factory=list)
     item_states: set[ItemState] = field(default_factory=set)
     gave_items: bool = False
@@ -145,17 +124,6 @@ class PageState:
     def called_for_items(self) -> bool:
         """Return True if the callback of a copy runs for items that its original did not give."""
         return self.reason in CALLED_FOR_ITEMS
-
-    @property
-    def leads_on(self) -> bool:
-        """Return True if the callback has given one or two requests, or one or two for itself."""
-        return any(1 <= number <= MAX_REQUESTS for number in (self.requests, self.own_requests))
-
-    def calls_copy(self, copy: DroppedCopy) -> bool:
-        """Return True if the callback of a copy is to run, although this page is confirmed, because
-        this one led on.
-        """
-        return self.items_lead_on or (self.leads_on and not copy.called)
 
     def withholds_item(self) -> bool:
         """Return True if the next item of the callback is to be dropped."""
@@ -381,11 +349,10 @@ class Settlement:
         # the same object as another item. If anything failed, it may be one of them.
         self._settle_items([*page.item_states], confirmed=not page.failed)
         confirmed = page.handled and not page.failed
-        if confirmed and not page.outputs and not page.dropped:
+        if confirmed and not page.given.outputs and not page.dropped:
             confirmed = not self._contents.is_refused(page.observation)
         self._on_finished(page, confirmed)
-        page.title = page.text = page.said = page.markup = ""  # others may keep the page
-        page.values = set()
+        page.title, page.text, page.texts = "", "", None  # others may keep the page
 
     def _settle_items(self, states: Sequence[ItemState], *, confirmed: bool) -> None:
         for state in states:

@@ -59,7 +59,7 @@ class World:
 
     def ends(self, state, *, items=True, confirmed=True):
         """Settle a page whose callback has run."""
-        state.outputs, state.gave_items, state.failed = int(items), items, not confirmed
+        state.given.outputs, state.gave_items, state.failed = int(items), items, not confirmed
         self.judging.settle_page(state, confirmed)
 
     def stored(self):
@@ -87,12 +87,12 @@ def test_a_copy_that_gives_no_items_does_not_take_the_place_of_a_page_without_it
 
 def test_a_page_without_items_says_nothing_of_the_items_of_its_copies(world):
     world.ends(world.arrives("a"), items=False)
-    copy = world.arrives("b", has_foreign=True)  # as in a crawl that shares its index
+    copy = world.arrives("b", may_give=["items"])  # as in a crawl that shares its index
     assert (copy.dropped, copy.reason) == (True, None)
     world.judging.retries.begin_giving()
     assert [request.url for request in world.requested] == ["https://x.test/b"]
     world.ends(world.arrives("c", text="clock"))
-    assert world.arrives("d", text="clock", has_foreign=True).reason == "values"
+    assert world.arrives("d", text="clock", may_give=["items"]).reason == "values"
 
 
 def test_a_dropped_page_that_is_seen_twice_is_not_pending(tmp_path):
@@ -133,7 +133,7 @@ def test_a_copy_of_whose_output_something_was_withheld_waits_for_its_page(
     assert (copy.dropped, copy.action.items) == (False, False)
     copy.withheld = 1
     world.ends(copy, items=False)
-    first.requests = 1  # it leads on, but the callback of the copy has run
+    first.given.requests = 1  # it leads on, but the callback of the copy has run
     world.ends(first, confirmed=confirmed)
     assert [request.url for request in world.requested] == ["https://x.test/b"] * requested
     world.judging.calls.close()
@@ -145,7 +145,7 @@ def test_a_page_that_only_led_to_itself_under_another_query_is_compared_with_tha
 ):
     first = world.arrives("a")
     assert world.arrives("b").dropped
-    first.other_url, first.outputs = True, outputs
+    first.other_url, first.given.outputs = True, outputs
     world.judging.settle_page(first, confirmed=True)
     story = PageToObserve("a?t=1", world.detector.fingerprint_page(html("clock")).fingerprint)
     world.judging.came_again("a?t=1", story, "a")

@@ -9,12 +9,10 @@ from scrapy.http import Response
 from scrapy_simhash.confirmation import Confirmation
 from scrapy_simhash.crawl import retries
 from scrapy_simhash.crawl.retries import META_KEY, DroppedCopy, Retries
-from scrapy_simhash.crawl.settlement import PageState
 from scrapy_simhash.evidence import NO_EVIDENCE, Evidence
 from scrapy_simhash.index import Observation
 from scrapy_simhash.index.base import Earlier
 from scrapy_simhash.index.rules import Rules
-from scrapy_simhash.policy import PASS
 
 MAX_DISTANCE = 3
 RULES = Rules(MAX_DISTANCE, Confirmation())
@@ -66,8 +64,7 @@ class World:
         self.retries.came_again("page", page, "page")
 
     def confirmed(self, fingerprint=STORY, **state):
-        page = PageState("page", None, PASS, Request("http://x.test/page"), **state)
-        self.retries.confirmed(observation("changed", "page", fingerprint), page)
+        self.retries.confirmed(observation("changed", "page", fingerprint), **state)
 
     def discarded(self, key, fingerprint=STORY):
         self.retries.discarded(observation("new", key, fingerprint))
@@ -122,18 +119,21 @@ def test_if_a_page_gives_no_items_in_a_crawl_that_gives_some_its_copy_is_request
 
 
 @pytest.mark.parametrize("settled", ["confirmed", "discarded"])
-def test_a_copy_runs_that_its_page_cannot_speak_for(world, settled):
+def test_a_copy_runs_that_may_give_more_than_its_page_and_than_it_gave(settled):
     keys = [f"{number}" for number in range(6)]
     copies = [dropped(key) for key in keys]
-    copies[2].compared = copies[4].called = True
+    copies[2].gave, copies[4].gave = ("items", "requests"), ("requests",)
+
+    def may_give(key, request, response):
+        assert key == "page"
+        return [] if response and response.url == copies[1].request.url else ["items"]
+
+    world = World(may_give=may_give)
     for copy in copies:
         world.hold_copy("page", copy)
         if copy is not copies[3]:  # its response was forgotten
             world.retries.responses.keep(copy, Response(copy.request.url))
     world.near(*keys, gave_items=True)
-    world.retries.calls_copy = lambda key, request, response: (
-        key == "page" and (response is None or response.url != copies[1].request.url)
-    )
     if settled == "confirmed":
         world.confirmed(BAN, gave_items=True)
     else:  # but another page like it was confirmed
@@ -146,6 +146,23 @@ def test_a_copy_runs_that_its_page_cannot_speak_for(world, settled):
         False,
         False,
     ]
+
+
+@pytest.mark.parametrize(
+    ("may_give", "gave", "asked"),
+    [
+        ([], [], False),
+        (["all"], ["items", "requests"], True),
+        (["requests"], [], True),
+        (["requests"], ["requests"], False),
+    ],
+)
+def test_a_copy_is_asked_for_what_it_has_not_given(may_give, gave, asked):
+    world, copy = World(may_give=lambda *_: may_give), dropped("a")
+    copy.gave = gave
+    world.hold_copy("page", copy)
+    world.confirmed(BAN)
+    assert world.asked() == ["a"] * asked
 
 
 @pytest.mark.parametrize("same", [True, False])

@@ -7,7 +7,6 @@ from scrapy import Request
 from scrapy.http import Response
 
 from scrapy_simhash.confirmation import Confirmation
-from scrapy_simhash.crawl.retries import DroppedCopy
 from scrapy_simhash.crawl.settlement import Contents, PageState, Settlement
 from scrapy_simhash.index.rules import Rules
 from scrapy_simhash.policy import PASS
@@ -57,21 +56,3 @@ def test_many_items_that_no_signal_named_slow_no_page_down():
     assert len(settlement._items) == count
     settlement.close()
     assert all(settled.stored[number] for number in range(count))
-
-
-@pytest.mark.parametrize(
-    ("page", "copy", "expected"),
-    [
-        ({}, {}, False),
-        ({"items_lead_on": True}, {"called": True, "compared": True}, True),
-        ({"requests": 1}, {}, True),
-        ({"requests": 1}, {"called": True}, False),
-        ({"requests": 3}, {}, False),
-    ],
-)
-def test_the_callback_of_a_copy_runs_after_its_page_for_what_the_copy_may_have_of_its_own(
-    page, copy, expected
-):
-    request = Request("http://x.test/copy")
-    dropped = DroppedCopy(None, request, **copy)
-    assert PageState("key", None, PASS, request, **page).calls_copy(dropped) == expected

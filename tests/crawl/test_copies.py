@@ -1,4 +1,4 @@
-"""Items that say what neither their page nor their request says."""
+"""What the callback of a copy may give besides its page, and which of its items pass."""
 
 import dataclasses
 import time
@@ -7,11 +7,11 @@ import pytest
 from scrapy import Field, Item, Request
 from scrapy.http import HtmlResponse
 
-from scrapy_simhash.crawl import foreign_values
+from scrapy_simhash.crawl import copies
 from scrapy_simhash.crawl.arguments import Arguments
-from scrapy_simhash.crawl.foreign_values import ForeignValues
+from scrapy_simhash.crawl.copies import Copies
 from scrapy_simhash.crawl.settlement import PageState
-from scrapy_simhash.policy import PASS, Action
+from scrapy_simhash.policy import PASS, Action, Policy
 from scrapy_simhash.verdict import Verdict
 
 HTML = (
@@ -33,8 +33,8 @@ Record = dataclasses.make_dataclass("Record", ["name"])
 
 
 class Crawl:
-    def __init__(self):
-        self.values = ForeignValues(Arguments())
+    def __init__(self, **memory):
+        self.copies = Copies(Arguments(), Policy(), **memory)
         self.pages = 0
 
     def page(self, representative=None, callback=None, html=HTML):
@@ -46,16 +46,29 @@ class Crawl:
         response = HtmlResponse(url, body=html.encode(), encoding="utf-8", headers=HEADERS)
         return PageState(url, verdict, PASS, request), response
 
+    def gives(self, page, response, *items):
+        """Let the callback of a page that is no copy give items, and end."""
+        for item in items:
+            assert not self.copies.withholds_item(page, response, item)
+        self.copies.ended(page, failed=False)
+
+    def asks(self, key, request, response=None):
+        """Return True if the callback of a copy runs for its items."""
+        response = response or HtmlResponse(request.url, body=HTML.encode(), encoding="utf-8")
+        return "items" in self.copies.may_give(key, request, response)
+
     def gave(self, item, callback=None):
         """Return the key of a new page if its item has foreign words, else None."""
         page, response = self.page(callback=callback)
-        self.values.gave(page, response, item)
-        return page.key if self.values.has_foreign(page.key, page.request) else None
+        self.gives(page, response, item)
+        return page.key if self.asks(page.key, page.request, response) else None
+
+    def passes(self, page, response, item, reason="values"):
+        page.reason, page.action = reason, Action(call=True, items=False, follow=False)
+        return not self.copies.withholds_item(page, response, item)
 
     def differs(self, representative, item, reason="values"):
-        page, response = self.page(representative)
-        page.reason, page.action = reason, Action(call=True, items=False, follow=False)
-        return self.values.differs(page, response, item, leads_on=reason is None)
+        return self.passes(*self.page(representative), item, reason)
 
 
 @pytest.fixture
@@ -121,22 +134,22 @@ def test_words_of_the_page_numbers_and_long_texts_are_not(crawl, item):
 @pytest.mark.parametrize("part", ["<", "<script", "<a b='", ": ", "&#", "1.", "= "])
 def test_pages_made_to_be_slow_take_linear_time(crawl, part):
     page, response = crawl.page(html=part * 300_000)
-    crawl.values.gave(page, response, {"name": "mill", "price": "123", "seat": 5, "row": part})
+    crawl.gives(page, response, {"name": "mill", "price": "123", "seat": 5, "row": part})
 
 
 def test_a_callback_is_trusted_after_three_copies_with_the_same_words(crawl):
     original = crawl.gave({"source": "catalogue"})
     request = Request(original)
     for _ in range(3):
-        assert crawl.values.has_foreign(original, request)
+        assert crawl.asks(original, request)
         assert not crawl.differs(original, {"source": "catalogue"})
-    assert not crawl.values.has_foreign(original, request)
+    assert not crawl.asks(original, request)
     assert not crawl.gave({"source": "elsewhere"})
 
 
 def test_short_texts_count_if_the_callback_runs_in_any_case(crawl):
     page, response = crawl.page()
-    crawl.values.gave(page, response, {"title": "Reviews", "stars": "17"})
+    crawl.gives(page, response, {"title": "Reviews", "stars": "17"})
     further = {"title": "Write first", "stars": "18"}
     assert not crawl.differs(page.key, further)
     assert not crawl.differs(page.key, {"title": "reviews", "stars": "19"}, reason=None)
@@ -145,13 +158,15 @@ def test_short_texts_count_if_the_callback_runs_in_any_case(crawl):
 
 
 def test_a_copy_that_lacks_words_of_the_items_of_its_page_gives_other_ones(crawl):
+    for _ in range(20):
+        crawl.gave({"title": "reviews"})  # so that no foreign words count
     page, response = crawl.page(html="<h1>Search</h1><p>Ferry line</p>")
-    crawl.values.gave(page, response, {"hit": "Ferry Line", "from": "somewhere"})
-    lacks = crawl.values.is_lacking
+    crawl.gives(page, response, {"hit": "Ferry Line", "from": "somewhere"})
+    lacks = crawl.asks
     for html, hit in ((HTML, "Write first"), ("<p>ferry", "Ferry")):
         copy, other = crawl.page(page.key, html=html)
         assert lacks(page.key, copy.request, other)
-        assert crawl.values.differs(copy, other, {"hit": hit}) == (html == HTML)
+        assert crawl.passes(copy, other, {"hit": hit}) == (html == HTML)
     copy, other = crawl.page(page.key, html="<p>FERRY &#108;ine</p>")
     assert not lacks(page.key, copy.request, other)
     copy, other = crawl.page(page.key)
@@ -164,46 +179,46 @@ def test_a_copy_that_lacks_words_of_the_items_of_its_page_gives_other_ones(crawl
 @pytest.mark.parametrize("html", ["<p>Gro&szlig;e Mühle", "<p>GRO&#7838;E M&Uuml;HLE"])
 def test_a_copy_with_references_to_characters_lacks_no_words(crawl, html):
     page, response = crawl.page(html=html)
-    crawl.values.gave(page, response, {"name": "Große Mühle"})
+    crawl.gives(page, response, {"name": "Große Mühle"})
     for same in ("<p>große mühle", html):
         copy, other = crawl.page(html=same)
-        assert not crawl.values.is_lacking(page.key, copy.request, other)
-    assert crawl.values.is_lacking(page.key, copy.request, crawl.page(html="<p>große")[1])
+        assert not crawl.asks(page.key, copy.request, other)
+    assert crawl.asks(page.key, copy.request, crawl.page(html="<p>große")[1])
 
 
 @pytest.mark.parametrize("uses", ["calls_copy", "differs"])
 def test_pages_with_copies_are_not_forgotten(crawl, monkeypatch, uses):
-    monkeypatch.setattr(foreign_values, "_REMEMBERED_PAGES", 2)
-    crawl.values = ForeignValues(Arguments())
+    monkeypatch.setattr(copies, "_REMEMBERED_PAGES", 2)
+    crawl.copies = Copies(Arguments(), Policy())
     page, response = crawl.page()
-    crawl.values.gave(page, response, {"title": "Write first"})
+    crawl.gives(page, response, {"title": "Write first"})
     for _ in range(3):
         crawl.gave({"title": "reviews"})
         copy, other = crawl.page(page.key, html="<p>Mill")
         if uses == "differs":
-            crawl.values.differs(copy, other, {"title": "Mill"})
+            crawl.passes(copy, other, {"title": "Mill"})
         else:
-            assert crawl.values.calls_copy(page.key, copy.request, other)
-    assert crawl.values.is_lacking(page.key, copy.request, other)
+            assert crawl.asks(page.key, copy.request, other)
+    assert crawl.asks(page.key, copy.request, other)
 
 
 def test_references_to_characters_are_read_only_for_missing_words(crawl):
     page, response = crawl.page(html="<h1>Write first</h1>" + "<p>one &amp; two &quot;" * 100_000)
-    crawl.values.gave(page, response, {"title": "reviews"})  # with all that is read once
+    crawl.gives(page, response, {"title": "reviews"})  # with all that is read once
     started = time.process_time()
     for _ in range(2):
-        crawl.values.gave(page, response, {"title": "Write first"})
+        crawl.gives(page, response, {"title": "Write first"})
     assert time.process_time() - started < 0.15
 
 
 def test_a_callback_is_trusted_after_three_copies_that_lacked_words(crawl):
     page, response = crawl.page()
-    crawl.values.gave(page, response, {"title": "Write first"})
+    crawl.gives(page, response, {"title": "Write first"})
     for _ in range(3):
         copy, other = crawl.page(page.key, html="<p>first")
-        assert crawl.values.is_lacking(page.key, copy.request, other)
-        assert not crawl.values.differs(copy, other, {"title": "First"})
-    assert not crawl.values.is_lacking(page.key, copy.request, other)
+        assert crawl.asks(page.key, copy.request, other)
+        assert not crawl.passes(copy, other, {"title": "First"})
+    assert not crawl.asks(page.key, copy.request, other)
 
 
 def test_equal_numbers_in_other_fields_are_others(crawl):
@@ -224,30 +239,30 @@ def test_items_of_one_copy_are_not_compared_with_each_other(crawl):
     original = crawl.gave({"owner": "tide mill"})
     page, response = crawl.page(original)
     items = {"owner": "tide & mill"}, {"owner": "sea mill"}, {"offer": "sea mill"}
-    differ = [crawl.values.differs(page, response, item) for item in items]
+    differ = [crawl.passes(page, response, item) for item in items]
     assert differ == [False, True, True]
     assert not crawl.differs(original, items[-1])
 
 
 def test_a_resumed_crawl_looks_at_the_items_of_copies_of_earlier_pages(crawl):
-    crawl.values = ForeignValues(Arguments(), resumed=True)
+    crawl.copies = Copies(Arguments(), Policy(follow=False), resumed=True)
     earlier = "https://x.test/earlier"
-    assert crawl.values.has_foreign(earlier, Request(earlier))
+    assert crawl.asks(earlier, Request(earlier))
     assert crawl.differs(earlier, {"name": "Tide mill"})
     for _ in range(20):
         assert not crawl.differs(earlier, {"title": "reviews"})
 
 
 def test_after_a_pause_a_copy_stands_for_an_earlier_page(crawl):
-    crawl.values = ForeignValues(Arguments(), resumed=True)
+    crawl.copies = Copies(Arguments(), Policy(), resumed=True)
     earlier = "https://x.test/earlier"
     passing = []
     for hit in ("Ferry line", "Tide mill", "Sand boat", "Tide mill", "Milk cart", "Snow bell"):
         copy, response = crawl.page(earlier, html=f"<h1>Search</h1><p>{hit}")
-        assert crawl.values.calls_copy(earlier, copy.request, response)
-        if crawl.values.differs(copy, response, {"hit": hit}):
+        assert crawl.asks(earlier, copy.request, response)
+        if crawl.passes(copy, response, {"hit": hit}):
             passing.append(hit)
-        assert not crawl.values.rest(copy)
+        assert not crawl.copies.rest(copy)[0]
     assert passing == ["Tide mill", "Sand boat", "Milk cart", "Snow bell"]
 
 
@@ -255,8 +270,8 @@ def test_copies_of_a_list_give_the_entries_that_it_and_earlier_copies_lack(crawl
     entries = [{"name": f"Mill {number}", "url": f"/a/{number}"} for number in range(6)]
     page, response = crawl.page()
     for entry in entries[:3]:
-        crawl.values.gave(page, response, entry)
-    assert crawl.values.has_foreign(page.key, page.request)
+        crawl.gives(page, response, entry)
+    assert crawl.asks(page.key, page.request)
     again = [
         {**entry, "at": f"12:00:0{number}", "url": f"https://y.test/a/{number}?s=abc"}
         for number, entry in enumerate(entries)
@@ -265,15 +280,15 @@ def test_copies_of_a_list_give_the_entries_that_it_and_earlier_copies_lack(crawl
     assert [crawl.differs(page.key, entry) for entry in again] == [False] * 5 + [True]
     for _ in range(9):  # no list is trusted
         crawl.differs(page.key, entries[0])
-    assert crawl.values.has_foreign(page.key, page.request)
+    assert crawl.asks(page.key, page.request)
     # Other pages of this callback may be lists with one entry, but not those of other callbacks.
     page, response = crawl.page()
-    crawl.values.gave(page, response, {"title": "reviews"})
-    assert crawl.values.has_foreign(page.key, page.request)
+    crawl.gives(page, response, {"title": "reviews"})
+    assert crawl.asks(page.key, page.request)
     assert not crawl.differs(page.key, {"title": "reviews"})
     page, response = crawl.page(callback=print)
-    crawl.values.gave(page, response, {"title": "reviews"})
-    assert not crawl.values.has_foreign(page.key, page.request)
+    crawl.gives(page, response, {"title": "reviews"})
+    assert not crawl.asks(page.key, page.request)
 
 
 def test_longer_texts_of_copies_may_differ_a_little(crawl):
@@ -281,7 +296,7 @@ def test_longer_texts_of_copies_may_differ_a_little(crawl):
     other = " ".join(f"boat{number} in the harbour" for number in range(40))
     page, response = crawl.page()
     for item in ({"title": "No reviews", "text": text}, {"picture": "write"}):
-        crawl.values.gave(page, response, item)
+        crawl.gives(page, response, item)
     of_copy = {"title": "No reviews", "text": f"{text[:400]} today {text[400:]}"}
     assert not crawl.differs(page.key, of_copy)
     assert crawl.differs(page.key, {**of_copy, "title": "Reviews"})
@@ -303,7 +318,7 @@ def test_longer_texts_of_copies_may_differ_a_little(crawl):
 def test_entries_may_differ_behind_a_link_a_time_or_in_a_long_number(crawl, one, other):
     page, response = crawl.page()
     for text in ("first", one):
-        crawl.values.gave(page, response, {"text": text})
+        crawl.gives(page, response, {"text": text})
     assert not crawl.differs(page.key, {"text": one})
     assert crawl.differs(page.key, {"text": other})
 
@@ -312,7 +327,7 @@ def test_items_of_any_size_take_little_time(crawl):
     page, response = crawl.page()
     started = time.process_time()
     for item in ({"file": "ab3" * 3_000_000}, {"numbers": [0.5] * 500_000}, {"a": "b c " * 30_000}):
-        crawl.values.gave(page, response, item)
+        crawl.gives(page, response, item)
     assert time.process_time() - started < 2
 
 

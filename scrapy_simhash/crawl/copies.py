@@ -1,0 +1,285 @@
+"""May the callback of a copy give something that its page did not give, and what of it passes?
+
+The table in docs/trust.md ("What the callback of a copy may give") is this file: `Copies.may_give`
+says which of its rows apply, `Copies.withholds_item` which items pass, and `Copies.rest` which
+requests.
+
+What a page gave is forgotten after 10,000 other pages, and in a pause. What the pages of other
+crawls in the index gave was never known.
+"""
+
+from __future__ import annotations
+
+from array import array
+from dataclasses import dataclass
+from itertools import chain
+from typing import TYPE_CHECKING, Any
+from urllib.parse import unquote
+
+from scrapy.utils.datatypes import LocalCache
+
+from scrapy_simhash.crawl.following import Following
+from scrapy_simhash.crawl.given import Given, Said
+from scrapy_simhash.crawl.item_texts import MAX_CHARACTERS, ItemTexts, hash_of_word
+from scrapy_simhash.crawl.page_texts import PageTexts, missing
+from scrapy_simhash.sites import site_of
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Sequence
+
+    from scrapy import Request
+    from scrapy.http import Response
+
+    from scrapy_simhash.crawl.arguments import Arguments
+    from scrapy_simhash.crawl.settlement import PageState
+    from scrapy_simhash.policy import MayGive, Policy
+
+_REMEMBERED_PAGES = 10_000
+_REMEMBERED_CALLBACKS = 1000
+# A callback is trusted with 20 points: an item without foreign words gives one, a copy whose items
+# have nothing of their own seven. One that has some rules trust out.
+_TRUSTED = 20
+_COPY_POINTS = 7
+_NEVER = -1_000_000
+_MAX_ITEMS = 3  # of a page that are looked at for foreign words
+_MAX_COMPARED_ITEMS = 250  # of a page; further ones of its copies pass
+_MAX_KNOWN = 1000  # hashes of entries of a page and its copies, to which those of copies are added
+_MAX_KNOWN_ITEMS = 100  # of a page and its copies; each is compared with an item of a further copy
+
+
+@dataclass
+class _Callback:
+    """What the pages of a callback gave.
+
+    :param gives_lists: several items of a page.
+    :param gives_foreign: an item with foreign words.
+    :param leads_on: one or two requests of a page, see `Given.leads_on`.
+    :param points: see `_TRUSTED`; `lacking_points` count copies that lacked words of their page.
+    """
+
+    gives_lists: bool = False
+    gives_foreign: bool = False
+    leads_on: bool = False
+    points: int = 0
+    lacking_points: int = 0
+
+
+class Copies:
+    """What the pages of one crawl gave, and what copies of them may give besides.
+
+    :param policy: what is done with copies.
+    :param resumed: the crawl goes on after a pause. So copies stand for the earlier pages of which
+        it has forgotten what they gave.
+    """
+
+    def __init__(self, arguments: Arguments, policy: Policy, *, resumed: bool = False) -> None:
+        self._arguments = arguments
+        self._policy = policy
+        self._resumed = resumed
+        # In an incremental crawl, pages of earlier crawls count as seen.
+        self._passes_unknown = resumed or not policy.incremental
+        self._following = Following(arguments)
+        self._pages: LocalCache[str, Given] = LocalCache(_REMEMBERED_PAGES)
+        self._callbacks: LocalCache[str, _Callback] = LocalCache(_REMEMBERED_CALLBACKS)
+
+    def may_give(
+        self, key: str, request: Request, response: Response | None, *, is_pending: bool = False
+    ) -> Collection[MayGive]:
+        """Return what the callback of a copy may give that its page did not give.
+
+        :param key: of the page.
+        :param request: of the copy, as `response`.
+        :param response: None if it was not kept. So it may lack what the items of the page say.
+        :param is_pending: the page may be at work, so that copies wait.
+        """
+        page, callback = self._page(key), self._callback(request)
+        rows: tuple[tuple[MayGive, bool], ...] = (
+            ("all", self._policy.follows_chains and page.items_lead_on),
+            ("items", self._has_foreign(page, callback)),
+            ("items", self._is_lacking(page, key, request, response)),
+            ("requests", self._leads_on(page, callback, is_pending)),
+        )
+        return {what for what, applies in rows if applies}
+
+    def _has_foreign(self, page: Given, callback: _Callback) -> bool:
+        """Return True if items of a page may have foreign words, or if its callback gives lists."""
+        is_foreign = self._resumed or (callback.gives_foreign and bool(page.said.entries))
+        return callback.gives_lists or (is_foreign and callback.points < _TRUSTED)
+
+    def _is_lacking(
+        self, page: Given, key: str, request: Request, response: Response | None
+    ) -> bool:
+        """Return True if a copy on the same site lacks a word that the items of its page have from
+        the page, so that it may have another one in its place.
+        """
+        if not page.said.words or self._callback(request).lacking_points >= _TRUSTED:
+            return False
+        if site_of((response or request).url) != site_of(key):
+            return False
+        return response is None or bool(missing(page.said.words.split(), response))
+
+    def _leads_on(self, page: Given, callback: _Callback, is_pending: bool) -> bool:
+        """Return True if a page led on, or if it is unknown whether it did."""
+        if not self._policy.follows_chains:
+            return False
+        if page.ended:
+            return page.leads_on
+        is_at_work = page.ended is False and is_pending
+        may_be_forgotten = len(self._pages) >= _REMEMBERED_PAGES
+        leads_on = self._passes_unknown and (callback.leads_on or not may_be_forgotten)
+        return leads_on and not is_at_work
+
+    def _page(self, key: str) -> Given:
+        """Return what a page gave. What was asked for last is forgotten last."""
+        if key in self._pages:
+            self._pages.move_to_end(key)
+        return self._pages.get(key) or Given()
+
+    def _callback(self, request: Request) -> _Callback:
+        return self._callbacks.setdefault(self._arguments.callback_name(request), _Callback())
+
+    def begins(self, page: PageState) -> None:
+        """Record that the callback of a page runs."""
+        page.given.ended = False
+        self._pages.setdefault(page.key, page.given)
+
+    def gave_request(self, page: PageState, request: Request, said: str = "") -> None:
+        """Record a request that the callback of a page gave.
+
+        :param said: what the page says.
+        """
+        self._following.record(page, request, said)
+
+    def ended(self, page: PageState, *, failed: bool) -> None:
+        """Record that the callback of a page gives no more.
+
+        :param failed: so it is unknown what it would have given.
+        """
+        if failed and self._pages.get(page.key) is page.given:
+            del self._pages[page.key]
+        if failed or page.dropped:
+            return
+        page.given.ended = True
+        page.given.pieces = array("i", page.given.pieces)
+        self._pages[page.key] = page.given
+        callback = self._callback(page.request)
+        callback.leads_on = callback.leads_on or page.given.leads_on
+
+    def withholds_item(self, page: PageState, response: Response, item: Any) -> bool:
+        """Return True if an item of a callback is to be dropped. Record what other items say."""
+        verdict = page.verdict
+        if verdict is None or page.dropped:
+            return False
+        is_for_items, follows = page.reason == "values", page.action.follow
+        if not is_for_items and not page.withholds_item():
+            if self._policy.action == "drop":  # else the items of all copies pass
+                self._gave_item(page, response, item)
+            return False
+        original, callback = self._page(page.original), self._callback(page.request)
+        if not is_for_items and follows and not self._has_foreign(original, callback):
+            return True
+        is_pending = verdict.observation is not None and verdict.observation.provisional
+        leads_on = not is_for_items or self._leads_on(original, callback, is_pending)
+        return not self._has_own(page, response, item, leads_on=leads_on and not follows)
+
+    def _gave_item(self, page: PageState, response: Response, item: Any) -> None:
+        """Record an item of a page that is no copy, or takes the place of one."""
+        said = page.given.said
+        said.count += 1
+        if said.count > _MAX_COMPARED_ITEMS:
+            return
+        self._pages[page.key] = page.given
+        callback = self._callback(page.request)
+        callback.gives_lists = callback.gives_lists or said.count > 1
+        texts = ItemTexts(item, page.request.url, response.url)
+        said.entries.extend(texts.entry())
+        if said.count > _MAX_ITEMS:
+            return
+        if callback.points < _TRUSTED:
+            is_foreign = callback.gives_foreign or bool(self._foreign(page, response, texts))
+            callback.gives_foreign = is_foreign
+            callback.points += not is_foreign
+        _record(said, texts, response)
+
+    def _has_own(self, page: PageState, response: Response, item: Any, *, leads_on: bool) -> bool:
+        """Return True if an item of a copy says what no item of its page or of an earlier copy
+        says: a text with foreign words, another entry of a list, or words where the copy lacks some
+        of its page.
+
+        :param leads_on: the callback runs for its requests, so any text with other words counts.
+        """
+        known = self._pages.setdefault(page.original, self._page(page.original)).said
+        said, callback = page.given.said, self._callback(page.request)
+        said.count += 1
+        if said.count == 1:
+            page.known_items = len(known.items)
+            page.is_lacking = self._is_lacking(
+                self._page(page.original), page.original, page.request, response
+            )
+        texts = ItemTexts(item, page.request.url, response.url)
+        entry, is_known = texts.entry(), bool(known.entries)
+        own, longer, others = set[int](), set[int](), known.items[: page.known_items]
+        if callback.gives_lists:
+            own, longer, others = {entry[0]}, set(entry[1:]), [known.entries]
+        elif is_known or self._passes_unknown:
+            own |= self._foreign(page, response, texts)
+        if leads_on and is_known and not callback.gives_lists:
+            own.update(hash(words) for words in texts.said() if words)
+        if page.is_lacking and not callback.gives_lists:
+            own.update(map(hash_of_word, chain(*texts.said())))
+        has_own = bool(own) and not any(
+            own.issubset(one) and 2 * len(longer.intersection(one)) >= len(longer) for one in others
+        )
+        if not callback.gives_lists:
+            if has_own or said.count == 1:
+                callback.points += _NEVER if has_own else _COPY_POINTS
+                callback.lacking_points += _NEVER if has_own else _COPY_POINTS * page.is_lacking
+            said.entries.extend(entry)
+            if not has_own and (not is_known or self._resumed):  # the page may have been a list
+                page.kept_items.append(item)
+                _record(said, texts, response)
+        if has_own and len(known.entries) < _MAX_KNOWN and len(known.items) < _MAX_KNOWN_ITEMS:
+            known.entries.extend(entry)
+            known.items.append(array("q", texts.hashes()))
+        return has_own
+
+    def _foreign(self, page: PageState, response: Response, item: ItemTexts) -> set[int]:
+        if page.texts is None:
+            verdict = {} if page.verdict is None else page.verdict.to_dict()
+            urls = unquote(f"{page.request.url} {response.url}")
+            shown = self._arguments.shown(page.request)
+            page.texts = PageTexts(response, f"{urls} {verdict} {shown}")
+        return page.texts.foreign(item)
+
+    def rest(self, page: PageState) -> tuple[Sequence[Any], Sequence[Request]]:
+        """Return the kept items and requests of a copy that pass at the end of its output.
+
+        Of items, if it is unknown what its page gave, those of a list pass, and after a pause,
+        those of a page that leads on. Other copies then stand for their pages.
+        """
+        original, said, items = self._page(page.original), page.given.said, page.kept_items
+        is_list = said.count > 1
+        if not is_list and not (self._resumed and page.given.leads_on):
+            items = []
+        if items or (page.kept_items and self._resumed and not original.said.entries):
+            self._pages.setdefault(page.original, original).said = said
+            self._callback(page.request).gives_lists |= is_list
+        follows = self._policy.follows_chains
+        gives_own = bool(items) or said.count > page.withheld
+        is_from_before_pause = self._resumed and not original.ended
+        requests: Sequence[Request] = ()
+        if follows and page.called_for_items and (gives_own or is_from_before_pause):
+            requests = page.kept_requests
+        elif follows or page.waited_for:
+            requests = self._following.passing(page, original)
+        page.withheld += len(page.kept_requests) - len(requests) - len(items)
+        return items, requests
+
+
+def _record(said: Said, item: ItemTexts, response: Response) -> None:
+    """Record what an item says, and which of its words its page has."""
+    said.items.append(array("q", item.hashes()))
+    words = {*chain(*item.said())}
+    for word in words.difference(missing(words, response)):
+        if len(said.words) < MAX_CHARACTERS:
+            said.words += f" {word}"

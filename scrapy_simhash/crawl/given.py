@@ -1,0 +1,54 @@
+"""Remember what the callback of a page gave: items and requests, in one record for each page."""
+
+from __future__ import annotations
+
+from array import array
+from dataclasses import dataclass, field
+
+MAX_REQUESTS = 2
+"""Requests by which a page leads on, such as those for the previous page and for the next one."""
+
+
+@dataclass
+class Said:
+    """What the items of a page say, and those of its copies that passed.
+
+    :param count: number of items that were looked at.
+    :param entries: hashes of all items as entries of a list, see `ItemTexts.entry`.
+    :param items: hashes of what each of the first items says, see `ItemTexts.hashes`.
+    :param words: of short texts of the items, which the page has, too.
+    """
+
+    count: int = 0
+    entries: array[int] = field(default_factory=lambda: array("q"))
+    items: list[array[int]] = field(default_factory=list)
+    words: str = ""
+
+
+@dataclass
+class Given:
+    """What the callback of a page gave.
+
+    :param ended: the callback gives no more; None if it is unknown what it gave.
+    :param outputs: number of its requests and items.
+    :param requests: number of the requests that do not repeat the page, and `own_requests` of those
+        with the callback of the page.
+    :param pieces: hashes of what the requests consist of. They have 31 bits: 1,000 of them for each
+        of 10,000 pages take 40 MB.
+    :param handed_on: hashes of requests that hand on what the page says.
+    :param items_lead_on: a pipeline or a handler of a signal turned an item into a request.
+    """
+
+    ended: bool | None = None
+    outputs: int = 0
+    requests: int = 0
+    own_requests: int = 0
+    pieces: set[int] | array[int] = field(default_factory=set)
+    handed_on: set[bytes] = field(default_factory=set)
+    items_lead_on: bool = False
+    said: Said = field(default_factory=Said)
+
+    @property
+    def leads_on(self) -> bool:
+        """Return True if the callback has given one or two requests, or one or two for itself."""
+        return any(1 <= number <= MAX_REQUESTS for number in (self.requests, self.own_requests))
