@@ -83,7 +83,7 @@ def fill(index: Index, stored: Iterator[Page], copies_every: int) -> list[Page]:
         kept = evidence._replace(certainty=b"")
         entry = Entry(number, key, fingerprint, number, 0, 0, -1, kept)
         # With a search for each, a million takes half an hour.
-        index._store.write(entry, None, ())  # noqa: SLF001
+        index.store.write(entry, None, ())
         if number % copies_every == 0:
             copies.append(Page(f"{key}?print", fingerprint ^ 0b1001, evidence))
     return copies

@@ -129,7 +129,7 @@ def measure(scheme: str, size: int, arguments: argparse.Namespace) -> None:
         empty = servers.memory_bytes()
         with task.opened() as index:
             for entry in task.entries():
-                index._store.write(entry, None, ())  # noqa: SLF001 - without a search for each
+                index.store.write(entry, None, ())  # without a search for each
         per_page = (servers.memory_bytes() - empty) / loaded
         for clients, at_once in rounds:
             share = window // len(rounds) // clients

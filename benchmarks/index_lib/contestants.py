@@ -162,7 +162,7 @@ class OursRedis(Ours):
         for place, fingerprint in enumerate(values, first + 1):
             key = f"https://example.com/loaded/{place}"
             entry = Entry(place, key, fingerprint, place, 1, 1)
-            self.index._store.write(entry, None, ())  # noqa: SLF001 - without a search for each
+            self.index.store.write(entry, None, ())  # without a search for each
 
     def close(self) -> dict[str, Any]:
         used = (self.servers.memory_bytes() - self.empty_bytes) / max(len(self.index), 1)

@@ -18,12 +18,12 @@ if TYPE_CHECKING:
 
 def _stats(options: argparse.Namespace) -> None:
     from scrapy_simhash.maintenance.duplication import duplication
-    from scrapy_simhash.maintenance.sources import opened_source
+    from scrapy_simhash.maintenance.sources import opened_store
 
     where = index_location(options)
-    with opened_source(where) as source:
-        found, manifest = duplication(source), source.manifest
-        entries, size = sum(1 for _ in source.entries()), source.size_bytes()
+    with opened_store(where) as store:
+        found, entries, size = duplication(store), len(store), store.size_bytes()
+        manifest = store.manifest
     distances, plan = found.distances, manifest.plan
     nearest, farthest = min(distances, default=0), max(distances, default=-1)
     result: dict[str, Any] = {
@@ -92,10 +92,10 @@ request of a crawl.
 
 def _clusters(options: argparse.Namespace) -> None:
     from scrapy_simhash.maintenance.duplication import duplication
-    from scrapy_simhash.maintenance.sources import opened_source
+    from scrapy_simhash.maintenance.sources import opened_store
 
-    with opened_source(index_location(options)) as source:
-        logged, manifest = duplication(source), source.manifest
+    with opened_store(index_location(options)) as store:
+        logged, manifest = duplication(store), store.manifest
         groups: dict[str, list[NearDuplicate]] = {}
         for line in logged.similar if options.similar else ():
             groups.setdefault(line.representative, []).append(line)
@@ -103,7 +103,7 @@ def _clusters(options: argparse.Namespace) -> None:
             groups = {one.representative: one.near_duplicates for one in logged.clusters}
         labels = {
             entry.key: entry.evidence.label.decode("utf-8", "replace")
-            for entry in source.entries()
+            for entry in store.entries()
             if entry.key in groups
         }
     if logged.similar and not options.similar:

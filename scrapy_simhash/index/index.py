@@ -50,7 +50,7 @@ def _atomic(
 
     @wraps(method)
     def locked(self: Index, /, *arguments: P.args, **options: P.kwargs) -> Result:
-        with self._store.lock:
+        with self.store.lock:
             self._open()
             return method(self, *arguments, **options)
 
@@ -78,11 +78,12 @@ class Index:
     Attributes: `scheme`, `plan` (the tables) and `database` (``leveldb``, ``rocksdb``, ``redis`` or
     ``memory``) that the index was made with; `location`, its directory, its server and name, or
     ``memory``; and of the rules `max_distance` (k, inclusive), `confirmation` and `crawl_start`,
-    the first sequence number of this crawl.
+    the first sequence number of this crawl. `store` has all rows, for callers that keep no rules of
+    crawls.
     """
 
     def __init__(self, store: AnyStore, rules: CrawlRules) -> None:
-        self._store = store
+        self.store = store
         store.users += 1
         self.location, manifest = store.location, store.manifest
         self.scheme, self.plan = manifest.scheme, manifest.plan
@@ -140,7 +141,7 @@ class Index:
         """
         for page in pages:
             check_page(self.scheme, page.key, page.fingerprint)
-        observed = self._store.observe_all(pages, self.rules)
+        observed = self.store.observe_all(pages, self.rules)
         for observation, pending in observed:
             if pending is not None:
                 self._pending[observation.sequence, observation.key] = pending
@@ -152,7 +153,7 @@ class Index:
 
         :param pages: (fingerprint, evidence).
         """
-        self._store.prefetch(pages, self.rules)
+        self.store.prefetch(pages, self.rules)
 
     def accept(self, observed: Observation) -> None:
         """Make a near-duplicate pending, so that `confirm` stores it beside its representative."""
@@ -187,7 +188,7 @@ class Index:
         for page in pages:
             page.gave_items = gave_items
         try:
-            self._store.confirm(pages, self.rules)
+            self.store.confirm(pages, self.rules)
         finally:
             self._forget(pages)
 
@@ -204,7 +205,7 @@ class Index:
     def discard_all(self, observed: Iterable[Observation | str]) -> None:
         """Discard observations, which may take less time than `discard` for each."""
         pages = [page for one in observed for page in self._select(one)]
-        self._store.release(pages)
+        self.store.release(pages)
         self._forget(pages)
         pairs = [
             (page.observation.sequence, page.observation.key)
@@ -212,7 +213,7 @@ class Index:
             if page.observation.similar_to is not None
         ]
         self._unlogged.update(pairs)
-        self._store.unlog([sequence for sequence, _ in pairs])
+        self.store.unlog([sequence for sequence, _ in pairs])
 
     def acted(self, observed: Observation, action: Action | None) -> None:
         """Record what was done with a page in its line of the near-duplicate log, if it has one.
@@ -229,10 +230,10 @@ class Index:
             for one, action in observed
             if one.line is not None and (one.sequence, one.key) not in self._unlogged
         ]
-        self._store.write_lines(
+        self.store.write_lines(
             [replace(line, action=action) for line, action in lines if action is not None]
         )
-        self._store.unlog([line.sequence for line, action in lines if action is None])
+        self.store.unlog([line.sequence for line, action in lines if action is None])
 
     @_atomic
     def query(self, fingerprint: int, evidence: Evidence = NO_EVIDENCE) -> list[Match]:
@@ -243,7 +244,7 @@ class Index:
         `TablePlan.expected_recall`. :raises SchemeError: the fingerprint does not fit the scheme.
         """
         self.scheme.check_fingerprint(fingerprint)
-        found = self._store.within(fingerprint, self.max_distance, evidence.certainty)
+        found = self.store.within(fingerprint, self.max_distance, evidence.certainty)
         page = PageToObserve("", fingerprint, evidence)
         return _matches(self.rules.neighbours(page, found))
 
@@ -257,14 +258,14 @@ class Index:
         """
         rules = replace(self.rules, incremental=True)
         self.scheme.check_fingerprint(page.fingerprint)
-        stored = self._store.entry(page.key) if page.key else None
-        found = self._store.within(page.fingerprint, self.max_distance, page.evidence.certainty)
+        stored = self.store.entry(page.key) if page.key else None
+        found = self.store.within(page.fingerprint, self.max_distance, page.evidence.certainty)
         return rules.judge(page, stored, rules.last(page, stored), found, 0)[0]
 
     @_atomic
     def entry(self, key: str) -> Entry | None:
         """Return the stored entry of a key, or None."""
-        return self._store.entry(key)
+        return self.store.entry(key)
 
     @_atomic
     def remove(self, keys: Iterable[str]) -> list[str]:
@@ -275,19 +276,19 @@ class Index:
 
         :raises IndexLocked: this process has an index on disk open elsewhere.
         """
-        return self._store.remove_pages(keys)
+        return self.store.remove_pages(keys)
 
     @_atomic
     def near_duplicates(self, *, this_crawl: bool = False) -> Iterator[NearDuplicate]:
         """Return the lines of the near-duplicate log, or only those of this crawl, oldest first."""
-        return self._store.near_duplicates(self.crawl_start if this_crawl else 0)
+        return self.store.near_duplicates(self.crawl_start if this_crawl else 0)
 
     @_atomic
     def notes(self) -> list[tuple[str, bytes]]:
         """Return (name, note) of all notes: what slices keep beside the pages
         (`scrapy_simhash.slices`), and the history (`scrapy_simhash.index.history`).
         """
-        return list(self._store.notes())
+        return list(self.store.notes())
 
     def end_crawl(self, name: str, note: bytes) -> int:
         """Write the note of this crawl (`scrapy_simhash.index.history`), and return the number of
@@ -319,15 +320,15 @@ class Index:
 
     def stop_waiting(self) -> None:
         """If the index is on a server that cannot be reached, let further calls fail at once."""
-        self._store.stop_waiting()
+        self.store.stop_waiting()
 
     def close(self) -> None:
         """Close the index and discard pending observations. A second call has no effect."""
-        with self._store.lock:
+        with self.store.lock:
             if self._closed:
                 return
             self._closed = True
-        self._store.close(list(self._pending.values()))
+        self.store.close(list(self._pending.values()))
 
     def __enter__(self) -> Self:
         return self
@@ -338,16 +339,16 @@ class Index:
     @_atomic
     def __len__(self) -> int:
         """Return the number of stored entries; pending ones don't count."""
-        return len(self._store)
+        return len(self.store)
 
     def _open(self) -> AnyStore:
         if self._closed:
-            raise IndexClosed(self._store.location, "used after close()")
-        return self._store
+            raise IndexClosed(self.store.location, "used after close()")
+        return self.store
 
     @_atomic
     def _hold(self, observed: Observation, supersedes: str | None) -> None:
-        pending = self._store.hold(observed, self.rules, supersedes)
+        pending = self.store.hold(observed, self.rules, supersedes)
         self._pending[observed.sequence, observed.key] = pending
 
     def _select(self, observed: Observation | str) -> list[Pending]:

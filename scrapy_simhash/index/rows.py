@@ -10,12 +10,14 @@ from typing import TYPE_CHECKING, TypeVar
 from scrapy_simhash.index import records
 from scrapy_simhash.index.database import corrupt
 from scrapy_simhash.index.records import State
+from scrapy_simhash.index.texts import Texts
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from scrapy_simhash.index.base import Entry, NearDuplicate, SyncPolicy
     from scrapy_simhash.index.database import Database, Row
+    from scrapy_simhash.index.manifest import Manifest
     from scrapy_simhash.index.memory import MemoryDatabase
 
 _SYNC_INTERVAL_S = 1.0
@@ -25,7 +27,6 @@ Decoded = TypeVar("Decoded")
 class Rows:
     """The rows of an open database. Each write has the state row, too.
 
-    :param width_bytes: bytes of a fingerprint.
     :param sync: when writes are synced to disk.
     :raises IndexCorrupt: this or a method cannot decode a row.
     """
@@ -36,11 +37,13 @@ class Rows:
     def __init__(
         self,
         database: Database | MemoryDatabase,
-        width_bytes: int,
+        manifest: Manifest,
         sync: SyncPolicy = "everysec",
     ) -> None:
         self.database = database
-        self._width_bytes, self._sync = width_bytes, sync
+        self.manifest, self._sync = manifest, sync
+        self._width_bytes = manifest.plan.bits // 8
+        self.texts = Texts(self)
         self.location = database.location
         self.lock = RLock()
         self._synced_at_s, self._is_synced = time.monotonic(), True
@@ -58,9 +61,24 @@ class Rows:
         """Return the number of stored entries."""
         return self.state.entries
 
+    def size_bytes(self) -> int:
+        """Return the size of the database on disk."""
+        path = self.database.path
+        files = () if path is None else path.rglob("*")
+        return sum(file.stat().st_size for file in files if file.is_file())
+
     def entries(self, first_ordinal: int = 0) -> Iterator[Entry]:
         """Yield the entries from an ordinal on, without those written after the first was read."""
         return self.decoded(records.entry_row_key(first_ordinal), b"F", self._entry)
+
+    def entries_by_age(self) -> Iterator[Entry]:
+        """Yield all entries, oldest first."""
+        import numpy as np
+
+        ages = np.fromiter(((entry.number, entry.ordinal) for entry in self.entries()), "u8, u8")
+        for ordinal in ages["f1"][ages["f0"].argsort(kind="stable")]:
+            row = records.entry_row_key(int(ordinal))
+            yield self._decoded(row, self.database.get(row) or b"", self._entry)
 
     def near_duplicates(self, since_sequence: int = 0) -> Iterator[NearDuplicate]:
         """Yield the log lines from a sequence number on, oldest first. Lines written after the

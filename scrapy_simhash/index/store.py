@@ -19,7 +19,6 @@ from scrapy_simhash.index.entry_tables import EntryTables
 from scrapy_simhash.index.marks import mark_of
 from scrapy_simhash.index.rows import Rows
 from scrapy_simhash.index.tables.crowds import OTHERS
-from scrapy_simhash.index.texts import Texts
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Sequence
@@ -58,11 +57,9 @@ class Store(Rows):
         *,
         sync: SyncPolicy = "everysec",
     ) -> None:
-        super().__init__(database, manifest.plan.bits // 8, sync)
-        self.manifest = manifest
+        super().__init__(database, manifest, sync)
         self.users = 0
         """Number of open `Index` objects."""
-        self.texts = Texts(self)
         self._pending = PendingPages()
         self._tables = EntryTables(self, manifest.plan)
 

@@ -13,7 +13,7 @@ from operator import itemgetter
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from scrapy_simhash.index.history import read_history
-from scrapy_simhash.maintenance.sources import opened_source
+from scrapy_simhash.maintenance.sources import opened_store
 from scrapy_simhash.sites import site_of
 
 if TYPE_CHECKING:
@@ -49,9 +49,9 @@ def changes(where: Location, since_s: int) -> list[Change]:
 
     :param since_s: Unix time, inclusive. A page that was first seen since then is new, even if its
         text changed later, unless it is a copy or gone now.
-    :raises StorageError: see `opened_source`.
+    :raises StorageError: see `opened_store`.
     """
-    with opened_source(where) as source:
+    with opened_store(where) as source:
         crawls = read_history(source.notes())
         last_start = crawls[-1].start if crawls else 0
         # Only a page that the last crawl has not seen can be a copy now, or gone.

@@ -7,32 +7,36 @@ must be readable and have a row in the journal.
 
 from __future__ import annotations
 
+import shutil
 from array import array
 from collections import Counter
-from dataclasses import dataclass, field
+from contextlib import closing, contextmanager
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
+from scrapy_simhash.documents.files import discard
 from scrapy_simhash.errors import IndexCorrupt
 from scrapy_simhash.index import records
-from scrapy_simhash.index.offline import opened_database
-from scrapy_simhash.index.records import State
+from scrapy_simhash.index.database import locking
+from scrapy_simhash.index.offline import database_kind, opened_database, read_manifest
 from scrapy_simhash.index.redis import RedisAddress
 from scrapy_simhash.index.texts import decode_text
-from scrapy_simhash.maintenance.rewriting import rewriting
+from scrapy_simhash.maintenance.rewriting import replacing
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
+    from contextlib import AbstractContextManager
     from pathlib import Path
 
     from scrapy_simhash.index.database import Database
     from scrapy_simhash.index.manifest import Manifest
+    from scrapy_simhash.index.records import State
     from scrapy_simhash.index.store import Store
-    from scrapy_simhash.maintenance.rewriting import Damage
-    from scrapy_simhash.maintenance.sources import DatabaseSource, Location
+    from scrapy_simhash.maintenance.sources import Location
 
 MAX_PROBLEMS = 100
 # The kinds of rows, by the first byte of their keys.
-_ENTRY, _LINE, _NOTE, _TEXT, _PROBLEM = b"E", b"N", b"U", b"X", b""
+_ENTRY, _LINE, _STATE, _NOTE, _TEXT, _PROBLEM = b"E", b"N", b"S", b"U", b"X", b""
 
 
 @dataclass
@@ -95,17 +99,15 @@ def check(where: Location) -> CheckReport:
 def _check_rows(database: Database, manifest: Manifest, report: CheckReport) -> None:
     """Check all rows."""
     hashes, last_sequence, text_bytes = array("q"), 0, 0
-    state = State(next_sequence=1, entries=0, identity=0)
+    state: State | None = None
+    width_bytes = manifest.plan.bits // 8
     if next(database.rows(b"", records.END), None) is None:
         return  # a new database without any write
-    try:
-        state = records.decode_state(database.get(records.STATE_KEY) or b"")
-    except ValueError as error:
-        report.add(f"the state row is missing or damaged ({error})")
-    width_bytes = manifest.plan.bits // 8
     for kind, content in _rows(database, width_bytes):
         if kind == _PROBLEM:
             report.add(content)
+        elif kind == _STATE:
+            state = content
         elif kind == _ENTRY:
             report.entries += 1
             hashes.append(hash(content.key))
@@ -117,6 +119,9 @@ def _check_rows(database: Database, manifest: Manifest, report: CheckReport) -> 
             key, text = content
             text_bytes += len(records.text_row_key(key)) + len(text)
     _report_repeated(database, width_bytes, hashes, report)
+    if state is None:
+        report.add("the state row is missing or damaged")
+        return
     for what, counted, found in (
         ("entries", state.entries, report.entries),
         ("bytes of texts", state.text_bytes, text_bytes),
@@ -156,26 +161,48 @@ def repair(directory: Path) -> RepairReport:
     :raises StorageError: the manifest cannot be read, the index is in use, or the disk fails.
     """
     try:
-        return _repaired(directory, "rows")
+        return _repaired(directory, RepairReport(), opened_database)
     except IndexCorrupt:
-        return _repaired(directory, "files")
+        return _repaired(directory, RepairReport(salvaged=True), _salvaged)
 
 
-def _repaired(directory: Path, damaged: Damage) -> RepairReport:
-    with rewriting(directory, damaged=damaged) as (source, store):
-        kinds = _copy_readable(source, store)
-        report = RepairReport(damaged == "files", len(store), kinds[_LINE], kinds[_PROBLEM])
-        source.keep = report.salvaged or report.dropped > 0
+def _repaired(
+    directory: Path,
+    report: RepairReport,
+    opened: Callable[[Path], AbstractContextManager[tuple[Manifest, Database]]],
+) -> RepairReport:
+    def is_damaged() -> bool:
+        return report.salvaged or report.dropped > 0
+
+    with replacing(directory, opened=opened, keep=is_damaged) as (manifest, database, store):
+        kinds = _copy_readable(database, manifest.plan.bits // 8, store)
+        report.entries, report.near_duplicates = len(store), kinds[_LINE]
+        report.dropped = kinds[_PROBLEM]
     return report
 
 
-def _copy_readable(source: DatabaseSource, store: Store) -> Counter[bytes]:
+@contextmanager
+def _salvaged(directory: Path) -> Iterator[tuple[Manifest, Database]]:
+    """Yield a copy of an unreadable database, which its driver has repaired."""
+    manifest = read_manifest(directory)
+    location, path = str(directory), manifest.database_path(directory)
+    kind = database_kind(manifest.database)
+    copy = replace(manifest, generation=manifest.generation + 2).database_path(directory)
+    discard(copy)  # a leftover
+    with locking(location, path):
+        shutil.copytree(path, copy)
+    kind.salvage(location, copy)
+    with closing(kind(location, copy)) as database:
+        yield manifest, database
+
+
+def _copy_readable(database: Database, width_bytes: int, store: Store) -> Counter[bytes]:
     """Copy the readable rows, and return the numbers of rows by kind. Of several entries of a page,
     the latest one stays, and the others count as problems: the repair of a database may bring back
     rows that were deleted.
     """
     kinds: Counter[bytes] = Counter()
-    for kind, content in _rows(source.database, source.manifest.plan.bits // 8):
+    for kind, content in _rows(database, width_bytes):
         kinds[kind] += 1
         if kind == _ENTRY:
             other = store.entry(content.key)
@@ -184,6 +211,8 @@ def _copy_readable(source: DatabaseSource, store: Store) -> Counter[bytes]:
                 store.write(content._replace(ordinal=-1), other, ())
         elif kind == _LINE:
             store.write_lines([content])
+        elif kind == _STATE:
+            store.skip_to(content.next_sequence)
         elif kind == _TEXT:
             store.texts.put(*content)
         elif kind == _NOTE:
@@ -193,8 +222,8 @@ def _copy_readable(source: DatabaseSource, store: Store) -> Counter[bytes]:
 
 
 def _rows(database: Database, width_bytes: int) -> Iterator[tuple[bytes, Any]]:
-    """Yield (kind, content) of all rows but the state row, which `repair` makes again. The content
-    of a note or a text is its name or key and its value; that of a problem says what is wrong.
+    """Yield (kind, content) of all rows. The content of a note or a text is its name or key and its
+    value; that of a problem says what is wrong.
 
     :param width_bytes: bytes of a fingerprint.
     """
@@ -209,7 +238,9 @@ def _rows(database: Database, width_bytes: int) -> Iterator[tuple[bytes, Any]]:
                 if kind == _TEXT:
                     decode_text(value)
                 yield kind, (records.decode_key(row[1:]), value)
-            elif row != records.STATE_KEY:
+            elif row == records.STATE_KEY:
+                yield kind, records.decode_state(value)
+            else:
                 yield _PROBLEM, f"the row {row!r}: a row of no known kind"
         except ValueError as error:
             yield _PROBLEM, f"the row {row!r}: {error}"

@@ -17,7 +17,7 @@ from urllib.parse import urlsplit
 
 if TYPE_CHECKING:
     from scrapy_simhash.index.base import NearDuplicate
-    from scrapy_simhash.maintenance.sources import Source
+    from scrapy_simhash.index.index import AnyStore
 
 
 @dataclass
@@ -62,7 +62,7 @@ class Duplication:
     host_representatives: Counter[str]
 
 
-def duplication(source: Source) -> Duplication:
+def duplication(source: AnyStore) -> Duplication:
     """Return the clusters and counts of an index.
 
     :raises StorageError: the index cannot be read, or a row cannot be decoded (IndexCorrupt).

@@ -28,7 +28,7 @@ from scrapy_simhash.evidence import decode_evidence, encode_evidence
 from scrapy_simhash.fingerprint import from_hex, to_hex
 from scrapy_simhash.index.base import Entry
 from scrapy_simhash.maintenance.rewriting import making
-from scrapy_simhash.maintenance.sources import Location, opened_source
+from scrapy_simhash.maintenance.sources import Location, opened_store
 from scrapy_simhash.sketch import SKETCH_BYTES
 
 if TYPE_CHECKING:
@@ -49,11 +49,11 @@ class PlacedRecord(NamedTuple):
 
 
 def entry_records(where: Location) -> Iterator[dict[str, Any]]:
-    """Yield the entries of an index as records, oldest first. For errors, see `opened_source`."""
-    with opened_source(where) as source:
-        scheme = source.manifest.scheme
-        copies = Counter(line.representative for line in source.near_duplicates() if line.confirmed)
-        for entry in source.entries_by_age():
+    """Yield the entries of an index as records, oldest first. For errors, see `opened_store`."""
+    with opened_store(where) as store:
+        scheme = store.manifest.scheme
+        copies = Counter(line.representative for line in store.near_duplicates() if line.confirmed)
+        for entry in store.entries_by_age():
             yield {
                 "key": entry.key,
                 "fingerprint": to_hex(entry.fingerprint, scheme.bits),
@@ -68,11 +68,11 @@ def entry_records(where: Location) -> Iterator[dict[str, Any]]:
 
 def near_duplicate_records(where: Location) -> Iterator[dict[str, Any]]:
     """Yield the log lines of near-duplicates as records, oldest first; for the fields, see
-    `NearDuplicate`, for errors `opened_source`.
+    `NearDuplicate`, for errors `opened_store`.
     """
-    with opened_source(where) as source:
-        scheme = source.manifest.scheme
-        for line in source.near_duplicates():
+    with opened_store(where) as store:
+        scheme = store.manifest.scheme
+        for line in store.near_duplicates():
             if not line.confirmed:
                 continue
             similarity = line.similarity

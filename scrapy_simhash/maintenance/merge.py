@@ -13,9 +13,10 @@ from scrapy_simhash.index.base import PageToObserve
 from scrapy_simhash.index.history import PREFIX
 from scrapy_simhash.index.records import MAX_SEQUENCE
 from scrapy_simhash.index.redis import RedisAddress
+from scrapy_simhash.index.rows import Rows
 from scrapy_simhash.index.rules import CrawlRules
 from scrapy_simhash.maintenance.rewriting import RewriteResult, rewriting
-from scrapy_simhash.maintenance.sources import DatabaseSource, manifest_of, opened_source
+from scrapy_simhash.maintenance.sources import manifest_of, opened_store
 from scrapy_simhash.sites import scope_filter
 
 if TYPE_CHECKING:
@@ -60,7 +61,7 @@ def merge(
             "their fingerprints cannot be compared; nothing was changed",
         )
     result = RewriteResult()
-    with opened_source(other) as source, _changing(where) as store:
+    with opened_store(other) as source, _changing(where) as store:
         shift = store.next_sequence - 1
         following = shift + source.next_sequence
         if following > MAX_SEQUENCE:
@@ -86,7 +87,7 @@ def merge(
                 store.replace_note(name, note, None)
         result.entries = len(store)
         result.near_duplicates = sum(1 for _ in store.near_duplicates(0))
-        if isinstance(source, DatabaseSource) and isinstance(where, Path):
+        if isinstance(source, Rows) and isinstance(where, Path):
             store.texts.copy(source.texts)
     return result
 

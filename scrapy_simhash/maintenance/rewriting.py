@@ -7,29 +7,28 @@ rewrite deletes it.
 
 from __future__ import annotations
 
-import shutil
-from contextlib import closing, contextmanager, nullcontext, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
-from scrapy_simhash.documents.files import discard, replaced
+from scrapy_simhash.documents.files import replaced
 from scrapy_simhash.errors import StorageError
-from scrapy_simhash.index.database import destroy_database, locking
+from scrapy_simhash.index.database import destroy_database
 from scrapy_simhash.index.manifest import databases
 from scrapy_simhash.index.offline import database_kind, opened_database, read_manifest
 from scrapy_simhash.index.redis import RedisAddress
-from scrapy_simhash.maintenance.sources import DatabaseSource, Location
+from scrapy_simhash.index.rows import Rows
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
+    from contextlib import AbstractContextManager
     from pathlib import Path
 
     from scrapy_simhash.index.database import Database
     from scrapy_simhash.index.manifest import Manifest
     from scrapy_simhash.index.redis.store import RedisStore
     from scrapy_simhash.index.store import Store
-
-Damage = Literal["rows", "files"]
+    from scrapy_simhash.maintenance.sources import Location
 
 
 @dataclass
@@ -43,57 +42,52 @@ class RewriteResult:
 
 
 @contextmanager
-def rewriting(
-    directory: Path, *, damaged: Damage | None = None, **changes: Any
-) -> Iterator[tuple[DatabaseSource, Store]]:
-    """Yield the old index and an empty store. At the end, the store replaces the old index.
+def rewriting(directory: Path, **changes: Any) -> Iterator[tuple[Rows, Store]]:
+    """Yield the old index, and a store with its notes and texts; see `replacing`.
 
-    The store goes on with the sequence numbers of the old index. After an error, the old index is
-    unchanged.
+    The store goes on with the sequence numbers of the old index.
+    """
+    with replacing(directory, **changes) as (manifest, database, store):
+        source = Rows(database, manifest)
+        store.skip_to(source.next_sequence)
+        for name, row in source.notes():
+            store.replace_note(name, None, row)
+        store.texts.copy(source.texts)
+        yield source, store
 
-    :param damaged: what of the index may be damaged. Then, notes and texts are not copied. If it is
-        ``files``, the old index is a copy that its database has repaired.
+
+@contextmanager
+def replacing(
+    directory: Path,
+    *,
+    opened: Callable[[Path], AbstractContextManager[tuple[Manifest, Database]]] = opened_database,
+    keep: Callable[[], bool] = lambda: False,
+    **changes: Any,
+) -> Iterator[tuple[Manifest, Database, Store]]:
+    """Yield the manifest and the database of an index, and an empty store, which replaces the index
+    at the end. After an error, the old index is unchanged.
+
+    :param opened: opens the database, or a copy of it.
+    :param keep: called at the end; if True, the old database is kept, named ``…-damaged``.
     :param changes: changed fields of the manifest, such as `scheme`.
     :raises SchemeError: the driver of the database is not installed.
     :raises StorageError: the index is missing, open elsewhere or damaged, or the disk fails.
     """
     manifest = read_manifest(directory)
     new = replace(manifest, generation=manifest.generation + 1, **changes)
-    opened = _salvaged if damaged == "files" else opened_database
     try:
         with opened(directory) as (manifest, database):
-            source = DatabaseSource(database, manifest, damaged=damaged is not None)
             _delete_leftovers(directory, manifest, database.path)
             with _new_store(directory, new, str(directory)) as store:
-                store.skip_to(source.next_sequence)
-                if damaged is None:
-                    for name, row in source.notes():
-                        store.replace_note(name, None, row)
-                    store.texts.copy(source.texts)
-                yield source, store
+                yield manifest, database, store
             new.replace(directory)
-        if source.keep:
+        if keep():
             old = manifest.database_path(directory)
             old.rename(old.with_name(f"{old.name}-damaged"))
         with suppress(StorageError, OSError):  # the next rewrite deletes them
             _delete_leftovers(directory, new)
     except OSError as error:
         raise StorageError(str(directory), f"it cannot be rewritten ({error})") from error
-
-
-@contextmanager
-def _salvaged(directory: Path) -> Iterator[tuple[Manifest, Database]]:
-    """Yield a copy of an unreadable database, which its driver has repaired."""
-    manifest = read_manifest(directory)
-    location, path = str(directory), manifest.database_path(directory)
-    kind = database_kind(manifest.database)
-    copy = replace(manifest, generation=manifest.generation + 2).database_path(directory)
-    discard(copy)  # a leftover
-    with locking(location, path):
-        shutil.copytree(path, copy)
-    kind.salvage(location, copy)
-    with closing(kind(location, copy)) as database:
-        yield manifest, database
 
 
 @contextmanager

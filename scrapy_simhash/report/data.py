@@ -15,10 +15,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from scrapy_simhash.documents.files import replaced
 from scrapy_simhash.documents.masking import masked
+from scrapy_simhash.index.rows import Rows
 from scrapy_simhash.index.texts import MAX_CHARACTERS
 from scrapy_simhash.maintenance.duplication import IndexCluster
 from scrapy_simhash.maintenance.duplication import duplication as find_duplication
-from scrapy_simhash.maintenance.sources import DatabaseSource, Location, opened_source
+from scrapy_simhash.maintenance.sources import Location, opened_store
 from scrapy_simhash.report.page import render
 from scrapy_simhash.url_patterns import url_pattern
 
@@ -26,8 +27,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
 
+    from scrapy_simhash.index.index import AnyStore
     from scrapy_simhash.maintenance.duplication import Duplication
-    from scrapy_simhash.maintenance.sources import Source
 
 
 MAX_PAGES = 200_000
@@ -48,14 +49,14 @@ def report_data(
     :param max_pages: upper limit for listed pages. If the clusters have more, the largest ones are
         shortened.
     :param max_text_bytes: upper limit for the total size of the compressed texts.
-    :raises SchemeError, StorageError: see `opened_source`; or a row is damaged (IndexCorrupt).
+    :raises SchemeError, StorageError: see `opened_store`; or a row is damaged (IndexCorrupt).
     """
-    with opened_source(where) as source:
-        return _data(source, crawl, max_pages, max_text_bytes)
+    with opened_store(where) as store:
+        return _data(store, crawl, max_pages, max_text_bytes)
 
 
 def _data(
-    source: Source, crawl: Mapping[str, Any] | None, max_pages: int, max_text_bytes: int
+    source: AnyStore, crawl: Mapping[str, Any] | None, max_pages: int, max_text_bytes: int
 ) -> dict[str, Any]:
     from scrapy_simhash import __version__
 
@@ -131,7 +132,7 @@ def _percent(similarity: float | None) -> int:
 
 
 def _texts(
-    source: Source, clusters: list[IndexCluster], max_bytes: int
+    source: AnyStore, clusters: list[IndexCluster], max_bytes: int
 ) -> tuple[list[str], dict[str, int], int]:
     """Return the texts in Base64, key → the position of the page's text, and the number of pages
     whose text is left out because of the limit.
@@ -142,7 +143,7 @@ def _texts(
     positions: dict[bytes, int] = {}
     omitted = 0
     # An index in Redis has no texts.
-    for cluster in clusters if isinstance(source, DatabaseSource) else ():
+    for cluster in clusters if isinstance(source, Rows) else ():
         for key in (cluster.representative, *(line.key for line in cluster.near_duplicates)):
             if (compressed := source.texts.compressed(key)) is None:
                 continue
@@ -179,7 +180,7 @@ class ListedPage(NamedTuple):
 
 
 def _pages_and_patterns(
-    source: Source, duplication: Duplication, clusters: Sequence[IndexCluster]
+    source: AnyStore, duplication: Duplication, clusters: Sequence[IndexCluster]
 ) -> tuple[list[ListedPage], list[dict[str, Any]], int]:
     """Return the pages of clusters in crawl order; rows for the 100 URL patterns with most copies
     and similar pages; and the number of patterns with any.
@@ -269,7 +270,7 @@ def write_report(path: Path, where: Location, **options: Any) -> Mapping[str, An
     """Write the report of an index to a file atomically, and return its data.
 
     :param options: those of `report_data`.
-    :raises SchemeError, StorageError: see `opened_source`.
+    :raises SchemeError, StorageError: see `opened_store`.
     :raises OSError: the file cannot be written; the error names `path`, not a temporary file.
     """
     data = report_data(where, **options)

@@ -4,7 +4,6 @@ from scrapy_simhash.index import open_index, records
 from scrapy_simhash.index.history import read_history
 from scrapy_simhash.index.offline import opened_database
 from scrapy_simhash.maintenance.changes import changes
-from scrapy_simhash.maintenance.sources import opened_source
 from tests.crawl.harness import Crawl, run
 from tests.crawl.pages import page
 
@@ -49,8 +48,8 @@ def test_changes_between_two_crawls(site, tmp_path):
         Crawl(urls, settings, arguments={"failing": ["/ice"]}),
     )
     assert (stopped.finish_reason, finished.finish_reason) == ("closespider_pagecount", "finished")
-    with opened_source(index) as source:
-        history = read_history(source.notes())
+    with open_index(index, create=False) as opened:
+        history = read_history(opened.notes())
     assert [crawl.finished for crawl in history] == [True, False, True]
     assert [crawl.sites for crawl in history] == [{"127.0.0.1"}] * 3
     since_s = history[0].ended_s + DAY_S

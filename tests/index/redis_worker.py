@@ -141,11 +141,11 @@ def main() -> None:
                         waiting.append(page)
                     else:
                         confirmed.append(observed)
-                leases = index._store.lost_leases
+                leases = index.store.lost_leases
                 patiently(task, index.confirm_all, confirmed)
                 for observed in confirmed:
                     log.write(f"kept {observed.key}\n")
-                    if index._store.lost_leases > leases:
+                    if index.store.lost_leases > leases:
                         log.write(f"late {observed.key}\n")
 
         def ask_again(most: int) -> None:
@@ -185,7 +185,7 @@ def patiently(task: Task, call, *arguments):
 
 def _send_twice(index: Index, share: float, rng: random.Random) -> None:
     """Send some commands twice, as a client does whose first answer was lost."""
-    server = index._store.server
+    server = index.store.server
     run, call = server.run, server.call
 
     def twice(send):
@@ -203,9 +203,9 @@ def _send_twice(index: Index, share: float, rng: random.Random) -> None:
 def _wait_for_all(index: Index, task: Task, family: int) -> None:
     """All workers go on at the same time."""
     name = f"{task.name} begin {family}"
-    index._store.server.call("INCR", name)
+    index.store.server.call("INCR", name)
     until = time.monotonic() + 60
-    while int(index._store.server.call("GET", name)) < task.workers and time.monotonic() < until:
+    while int(index.store.server.call("GET", name)) < task.workers and time.monotonic() < until:
         time.sleep(0.001)
 
 

@@ -50,7 +50,7 @@ def test_a_write_that_fails_changes_nothing(index, monkeypatch):
         raise StorageError("/index", "the disk is full")
 
     with monkeypatch.context() as patch:
-        store = index._store
+        store = index.store
         target = (store, "write") if isinstance(store, Store) else (store.server, "run")
         patch.setattr(*target, fail)
         with pytest.raises(StorageError, match="full"):

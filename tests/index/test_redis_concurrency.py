@@ -141,7 +141,7 @@ class Disturbance:
         import redis
 
         with suppress(StorageError):  # it was changed at the same time
-            self.removed_rows += self.index._store.compact()
+            self.removed_rows += self.index.store.compact()
         now = time.monotonic()
         for number, until in list(self.stopped.items()):
             if now > until:

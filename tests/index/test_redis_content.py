@@ -39,18 +39,18 @@ def store(index, *pages):
 
 def rows(index):
     """How often each row is in the journal, without the random bytes."""
-    return Counter(map(row_id, index._store.journal()))
+    return Counter(map(row_id, index.store.journal()))
 
 
 def row_of(index, key, fingerprint):
     return row_id(
-        index._store.layout.row(digest_of(key), new_attempt(), PageToObserve(key, fingerprint))
+        index.store.layout.row(digest_of(key), new_attempt(), PageToObserve(key, fingerprint))
     )
 
 
 def before_command(index, number, action):
     """Do something before a command of an index; returns the commands, which get more."""
-    run, ran = index._store.server.run, []
+    run, ran = index.store.server.run, []
 
     def run_after(*arguments):
         ran.append(arguments)
@@ -58,12 +58,12 @@ def before_command(index, number, action):
             action()
         return run(*arguments)
 
-    index._store.server.run = run_after
+    index.store.server.run = run_after
     return ran
 
 
 def problems(index):
-    return list(index._store.problems())
+    return list(index.store.problems())
 
 
 def test_pages_that_were_not_seen_since_expire(redis_backend, address):
@@ -82,7 +82,7 @@ def test_pages_that_were_not_seen_since_expire(redis_backend, address):
         index.discard(handled)
         assert expire(address, 1000).removed_entries == 0
         assert expire(address, 2000).removed_entries == 1
-        assert sorted(entry.key for entry in index._store.entries()) == ["a", "c"]
+        assert sorted(entry.key for entry in index.store.entries()) == ["a", "c"]
         assert len(index) == 2
         assert [line.key for line in index.near_duplicates()] == ["copy of b"]
         assert index.query(B) == []
@@ -100,13 +100,13 @@ def test_rows_of_pages_that_are_gone_are_removed(redis_backend):
         assert not index.remove(["b"])
         pending = index.observe("pending", D)
         before = rows(index)
-        removed = index._store.compact()
+        removed = index.store.compact()
         after = rows(index)
         assert removed == before.total() - after.total() > 2
-        kept = [("pending", D), *((one.key, one.fingerprint) for one in index._store.entries())]
+        kept = [("pending", D), *((one.key, one.fingerprint) for one in index.store.entries())]
         assert len(kept) == 3
         assert after == {row_of(index, key, fingerprint): 1 for key, fingerprint in kept}
-        assert index._store.compact() == 0
+        assert index.store.compact() == 0
         index.confirm(pending)
         assert found(index.query(D)) == [("pending", D, 0)]
         assert problems(index) == []
@@ -116,7 +116,7 @@ def test_rows_of_pages_that_are_gone_are_removed(redis_backend):
 def test_damaged_values_are_errors_that_say_so(redis_backend, which):
     with redis_backend.open() as index:
         store(index, ("a", A))
-        layout, call = index._store.layout, index._store.server.call
+        layout, call = index.store.layout, index.store.server.call
         uses = [lambda: index.observe("a", A), lambda: index.query(A)]
         if which == "sequence":
             call("SET", layout.sequence, b"junk")
@@ -124,7 +124,7 @@ def test_damaged_values_are_errors_that_say_so(redis_backend, which):
         else:
             call("HSET", layout.state(which), digest_of("a"), b"\xc1junk")
         if which == "entries":
-            uses += [lambda: index.entry("a"), lambda: list(index._store.entries())]
+            uses += [lambda: index.entry("a"), lambda: list(index.store.entries())]
         for use in uses:
             with pytest.raises(IndexCorrupt, match=r"damaged.*backup of the server"):
                 use()
@@ -140,7 +140,7 @@ def test_damaged_values_are_errors_that_say_so(redis_backend, which):
 def test_a_damaged_journal_is_an_error_that_says_so(redis_backend, command, error, message):
     with redis_backend.open() as earlier:
         store(earlier, ("a", A))
-        earlier._store.server.call(command, earlier._store.layout.journal, b"junk")
+        earlier.store.server.call(command, earlier.store.layout.journal, b"junk")
         for use in (lambda one: one.observe("b", B), lambda one: one.query(B)):
             for index in (earlier, redis_backend.open()):
                 with pytest.raises(error, match=message):
@@ -177,7 +177,7 @@ def test_a_merge_that_is_killed_loses_no_page_and_can_be_repeated(
         assert problems(index) == []
     merge(address, tmp_path)
     with redis_backend.open(incremental=True) as index:
-        assert sorted(entry.key for entry in index._store.entries()) == ["b", "c", "copy"]
+        assert sorted(entry.key for entry in index.store.entries()) == ["b", "c", "copy"]
 
 
 def test_pages_that_a_crawl_stores_during_a_merge_get_numbers_of_their_own(
@@ -188,7 +188,7 @@ def test_pages_that_a_crawl_stores_during_a_merge_get_numbers_of_their_own(
         store(index, ("d", D))
     with redis_backend.open() as crawl:
         store(crawl, ("a", A))
-        store_type = type(crawl._store)
+        store_type = type(crawl.store)
         entries = store_type.entries_by_age
 
         def entries_while_the_crawl_goes_on(other):
@@ -211,7 +211,7 @@ def test_a_page_whose_stored_entry_is_removed_before_its_admission_gets_a_row(re
 
         def remove():
             assert other.remove(["a"])
-            assert other._store.compact() == 1
+            assert other.store.compact() == 1
 
         before_command(index, 2, remove)  # its stored entry was read
         page = index.observe("a", A)
@@ -244,12 +244,12 @@ def test_a_page_relies_on_the_row_of_its_stored_entry_if_that_is_changed_later(r
         page = index.observe("a", A)
         store(other, ("a", B))
         assert rows(index) == {row_of(index, "a", A): 1, row_of(index, "a", B): 1}
-        assert other._store.compact() == 0
+        assert other.store.compact() == 0
         index.discard(page)
-        assert other._store.compact() == 1
+        assert other.store.compact() == 1
         page = index.observe("a", B)
         store(other, ("a", C))
-        other._store.compact()
+        other.store.compact()
         index.confirm(page)
         assert problems(index) == []
 
@@ -261,14 +261,14 @@ def test_a_page_that_is_confirmed_during_a_compaction_keeps_its_row(redis_backen
         index.remove(["a"])
         page = other.observe("c", C)
         before_command(index, command, lambda: other.confirm(page))
-        assert index._store.compact() == 1
+        assert index.store.compact() == 1
         assert rows(index) == {row_of(index, "b", B): 1, row_of(index, "c", C): 1}
 
 
 def test_what_a_check_finds(redis_backend, address):
     with redis_backend.open() as index:
         store(index, ("a", A), ("b", D))
-        layout, server = index._store.layout, index._store.server
+        layout, server = index.store.layout, index.store.server
         server.call("LPOP", layout.journal)
         assert check(address).problems == ["the entry of 'a' has no row in the journal"]
         store(index, ("c", C))

@@ -205,18 +205,18 @@ def test_a_server_that_hangs_is_waited_for_only_once_in_a_while(tmp_path, monkey
         monkeypatch.setattr("scrapy_simhash.index.redis.server._PAUSE_S", 60)
         server.pause()
         attempts = []
-        execute = index._store.server._one_connection.execute_command
+        execute = index.store.server._one_connection.execute_command
 
         def counted(*command):
             attempts.append(command)
             return execute(*command)
 
-        monkeypatch.setattr(index._store.server._one_connection, "execute_command", counted)
+        monkeypatch.setattr(index.store.server._one_connection, "execute_command", counted)
         for _ in range(5):
             with pytest.raises(IndexUnreachable):
                 index.confirm(pending)
         assert len(attempts) == 1
-        monkeypatch.setattr(index._store.server, "_next_attempt_s", 0)
+        monkeypatch.setattr(index.store.server, "_next_attempt_s", 0)
         server.go_on()
         index.confirm(pending)
         assert len(index) == 2

@@ -27,7 +27,7 @@ def test_a_page_whose_lease_has_ended_does_not_stand_in_the_way(redis_backend):
         assert copy.kind == "new"
         other.confirm(copy)
         one.confirm(first)
-        assert one._store.lost_leases == 1
+        assert one.store.lost_leases == 1
         assert found(other.query(A)) == [("copy", A, 0)]
         assert [line.representative for line in other.near_duplicates()] == ["a", "copy"]
 
@@ -39,7 +39,7 @@ def test_one_that_another_looked_for_and_did_not_replace_is_stored(redis_backend
         assert other.query(A) == []
         with caplog.at_level(logging.WARNING):
             one.confirm(page)
-        assert one._store.lost_leases == 1
+        assert one.store.lost_leases == 1
         assert "lease" in caplog.text
         assert found(other.query(A)) == [("a", A, 0)]
 
@@ -51,7 +51,7 @@ def test_leases_are_renewed(redis_backend):
             time.sleep(0.25)
             assert other.observe("copy", A).provisional
         one.confirm(page)
-        assert one._store.lost_leases == 0
+        assert one.store.lost_leases == 0
 
 
 def test_one_that_was_to_supersede_does_not_lose_its_representative(redis_backend):

@@ -222,7 +222,7 @@ def test_after_a_repair_the_youngest_version_of_an_entry_counts(kind, tmp_path):
     oldest.write_bytes(data)
     assert repair(last).salvaged
     with make_backend(kind, last).open() as index:
-        store = index._store
+        store = index.store
         assert {key: store.entry(key).last_sequence for key in pages} == before
 
 

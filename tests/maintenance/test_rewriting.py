@@ -66,7 +66,7 @@ def made(directory, *crawls, kind=INSTALLED_KINDS[0]):
 def content(backend):
     """Entries, oldest first, and the log, without numbers and times."""
     with backend.open(incremental=True) as index:
-        store = index._store
+        store = index.store
         entries = list(store.entries())
         entries = sorted(entries, key=lambda entry: entry.number)
         log = [
