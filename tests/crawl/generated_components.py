@@ -12,8 +12,9 @@ from scrapy.core.scheduler import Scheduler
 from scrapy.exceptions import DropItem, IgnoreRequest
 from scrapy.http import HtmlResponse
 
+from tests.crawl.spiders import FromCrawler
+
 if TYPE_CHECKING:
-    from scrapy.crawler import Crawler
     from scrapy.http import Response
 
 
@@ -29,29 +30,22 @@ class SiteHandler(BaseDownloadHandler):
         )
 
 
-class ValidatingPipeline:
+class ValidatingPipeline(FromCrawler):
     """Refuses items that say so: drops them, or fails; at once, late, or after the last page.
     Requests what is next.
     """
-
-    def __init__(self, crawler: Crawler) -> None:
-        self._crawler = crawler
-
-    @classmethod
-    def from_crawler(cls, crawler: Crawler) -> ValidatingPipeline:
-        return cls(crawler)
 
     async def process_item(self, item: Any) -> Any:
         refused = item.get("refused")
         if refused and "late" in refused:
             await asyncio.sleep(0.06)
         if refused and "last" in refused:  # the items of the last page are judged meanwhile
-            await self._crawler.spider.last.wait()
+            await self.crawler.spider.last.wait()
             await asyncio.sleep(0.1)
         if item.get("slow"):
             await asyncio.sleep(0.03)
         if item.get("next"):
-            self._crawler.engine.crawl(Request(item["next"]))
+            self.crawler.engine.crawl(Request(item["next"]))
         if refused and "drops" in refused:
             raise DropItem("not valid")
         if refused:
@@ -59,18 +53,11 @@ class ValidatingPipeline:
         return item
 
 
-class RefusingMiddleware:
+class RefusingMiddleware(FromCrawler):
     """Refuses the copy that a spider is to get for the second time, and items that break."""
 
-    def __init__(self, crawler: Crawler) -> None:
-        self._crawler = crawler
-
-    @classmethod
-    def from_crawler(cls, crawler: Crawler) -> RefusingMiddleware:
-        return cls(crawler)
-
     def process_spider_input(self, response: Response) -> None:
-        spider: Any = self._crawler.spider
+        spider: Any = self.crawler.spider
         path = response.url.partition("example")[2]
         if spider.way == "refused" and path == "/d/0?print=0" and spider.asked[path] > 1:
             raise IgnoreRequest("refused")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from scrapy import Request, signals
 
 from tests.crawl.retry_spiders import ScriptedSpider, until
-from tests.crawl.spiders import PagesSpider
+from tests.crawl.spiders import FromCrawler, PagesSpider
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator
@@ -72,19 +72,12 @@ class PausedSpider(ScriptedSpider):
             yield output
 
 
-class PausingPipeline:
+class PausingPipeline(FromCrawler):
     """Pauses the crawl while it has an item that fails, and whose copy was dropped."""
-
-    def __init__(self, crawler: Crawler) -> None:
-        self._crawler = crawler
-
-    @classmethod
-    def from_crawler(cls, crawler: Crawler) -> PausingPipeline:
-        return cls(crawler)
 
     async def process_item(self, item: Any) -> Any:
         if item.get("fails"):
-            stats, engine = self._crawler.stats, self._crawler.engine
+            stats, engine = self.crawler.stats, self.crawler.engine
             await until(lambda: stats.get_value("simhash/item/dropped"), "the copy is dropped")
             pause()
             await until(lambda: engine._slot.closing is not None, "the crawl is paused")

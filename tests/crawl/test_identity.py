@@ -8,7 +8,7 @@ from scrapy.utils.request import fingerprint
 
 from scrapy_simhash.crawl.identity import Identity
 from tests.crawl.harness import Crawl, run_named
-from tests.crawl.pages import page, put_articles
+from tests.crawl.pages import put_articles
 
 
 @pytest.fixture(scope="module")
@@ -17,10 +17,6 @@ def results(site, module_path):
         site, "/mill?session=1 mill 1", "/mill?session=2 mill 2", "/mill mill", "/bees bees",
         "/search tram",
     )  # fmt: skip
-    chain = site.put("/chain-1", page("ice", links=["/chain-2"]))
-    site.put("/chain-2", page("ice", copy=1, links=["/chain-3"]))
-    site.put("/chain-3", page("clock", links=["/chain.json", "/chain-gone"]))
-    site.put("/chain.json", "{}", content_type="application/json")
     again, failing = {"dont_filter": True}, {"errback": True}
     key = {"meta": {"simhash_key": "the mill"}}
     post = {"url": search, "method": "POST"}
@@ -39,12 +35,7 @@ def results(site, module_path):
             {"url": search, **failing},
         ],
     }
-    copied = {"arguments": {"copies_meta": True}}
-    return run_named(
-        module_path,
-        {name: Crawl(requests) for name, requests in crawls.items()}
-        | {"copied meta": Crawl([chain], {"SIMHASH_ACTION": "tag"}, **copied)},
-    )
+    return run_named(module_path, {name: Crawl(requests) for name, requests in crawls.items()})
 
 
 def test_the_same_url_again_is_unchanged_and_passes(results):
@@ -81,18 +72,6 @@ def test_posts_are_known_by_method_url_and_body(results, site):
     key = get["judged"]["representative"]
     assert key.startswith(f"POST {site.url('/search')} ")
     assert posts[1]["verdict"]["representative"] == key
-
-
-def test_meta_that_a_spider_copies_leaks_no_verdict(results, site):
-    result = results["copied meta"]
-    verdicts = [result.event(f"/chain-{number}")["verdict"] for number in (1, 2, 3)]
-    assert [(verdict["kind"], verdict["representative"]) for verdict in verdicts] == [
-        ("new", None),
-        ("near-duplicate", site.url("/chain-1")),
-        ("new", None),
-    ]
-    assert result.event("/chain-3")["flags"] == []
-    assert result.event("/chain.json")["verdict"] is None
 
 
 @pytest.mark.parametrize("method", ["GET", "POST"])

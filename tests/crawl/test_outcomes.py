@@ -1,8 +1,5 @@
 """The counts of what happened to seen pages add up, in every mode."""
 
-from collections import Counter
-from urllib.parse import urlsplit
-
 import pytest
 
 from scrapy_simhash.crawl.crawl_report import crawl_facts
@@ -14,17 +11,15 @@ from tests.crawl.test_extraction_settings import NOTICE
 SEEN = ("near_duplicate", "unchanged")
 OUTCOMES = ("dropped", "followed", "tagged")
 INCREMENTAL = {"SIMHASH_INCREMENTAL": True}
-FOLLOW = {"SIMHASH_FOLLOW": True}
 TAG = {"SIMHASH_ACTION": "tag"}
-ONCE = {
+TWICE = {"incremental": INCREMENTAL, "incremental, tag": INCREMENTAL | TAG, "not incremental": {}}
+MODES = TWICE | {
     "drop": {},
-    "follow": FOLLOW,
+    "follow": {"SIMHASH_FOLLOW": True},
     "tag": TAG,
     "flood": {"SIMHASH_CLUSTER_LIMIT": 1},
     "canonical": {"SIMHASH_PREFER_CANONICAL": True},
 }
-TWICE = {"incremental": INCREMENTAL, "incremental, tag": INCREMENTAL | TAG, "not incremental": {}}
-MODES = {**ONCE, **TWICE}
 
 
 @pytest.fixture(scope="module")
@@ -50,48 +45,6 @@ def results(site, module_path):
     return run_named(module_path, crawls)
 
 
-def observed(result):
-    """Outcome → verdict → pages, by what the spider and the pipelines saw."""
-
-    def of(kinds):
-        counted = Counter(kind.replace("-", "_") for kind in kinds)
-        return {kind: counted[kind] for kind in SEEN}
-
-    kinds = {
-        what: of(event["verdict"]["kind"] for event in result.events if event["what"] == what)
-        for what in ("callback", "errback")
-    }
-    verdicts = {}
-    for event in result.events:
-        if event["what"] == "callback":
-            verdicts.setdefault(event["path"], []).append(event["verdict"]["kind"])
-    # If a page was crawled twice, its first item comes first.
-    scraped = of(
-        verdicts[urlsplit(item["url"])._replace(scheme="", netloc="").geturl()].pop(0)
-        for item in result.items
-        if item.get("from") != "errback"
-    )
-    followed = {kind: kinds["callback"][kind] - scraped[kind] for kind in SEEN}
-    return {"dropped": kinds["errback"], "followed": followed, "tagged": scraped}
-
-
-@pytest.mark.parametrize("name", MODES)
-def test_each_page_that_was_seen_before_is_counted_once(results, name):
-    result = results[name]
-    assert (result.error, result.finish_reason) == (None, "finished")
-    assert not result.lines("ERROR")
-    facts = crawl_facts(result.stats, name, "finished")
-    assert {outcome: facts[outcome] for outcome in OUTCOMES} == observed(result)
-    assert result.stat("dropped") == sum(facts["dropped"].values())
-    for kind in SEEN:
-        assert facts[kind] == sum(facts[outcome][kind] for outcome in OUTCOMES)
-        assert sum(kept[kind] for kept in facts["kept"].values()) <= facts["tagged"][kind]
-    for reason, kept in facts["kept"].items():
-        assert result.stat(f"kept/{reason}") == sum(kept.values()) > 0
-    assert facts["near_duplicate"] > 3
-    assert facts["unchanged"] == (5 if name in TWICE else 1)
-
-
 # The answer to a form passes.
 METHOD = {"method": (1, 0)}
 
@@ -105,13 +58,29 @@ METHOD = {"method": (1, 0)}
         ("tag", [(0, 0), (0, 0), (5, 1)], {}),
         ("flood", [(3, 0), (0, 0), (2, 1)], METHOD | {"flood": (1, 0)}),
         ("canonical", [(3, 0), (0, 0), (2, 1)], METHOD | {"canonical": (1, 0)}),
+        ("incremental", [(4, 0), (0, 5), (1, 0)], METHOD),
+        ("incremental, tag", [(0, 0), (0, 0), (5, 5)], {}),
+        ("not incremental", [(4, 0), (0, 0), (1, 5)], METHOD),
     ],
 )
 def test_what_is_done_in_each_mode(results, name, outcomes, kept):
-    facts = crawl_facts(results[name].stats, name, "finished")
+    result = results[name]
+    assert (result.error, result.finish_reason) == (None, "finished")
+    assert not result.lines("ERROR")
+    facts = crawl_facts(result.stats, name, "finished")
     assert [tuple(facts[one][kind] for kind in SEEN) for one in OUTCOMES] == outcomes
     told = {reason: tuple(n[kind] for kind in SEEN) for reason, n in facts["kept"].items()}
     assert told == kept
+    assert {reason: result.stat(f"kept/{reason}") for reason in kept} == {
+        reason: sum(counts) for reason, counts in kept.items()
+    }
+    assert tuple(facts[kind] for kind in SEEN) == tuple(map(sum, zip(*outcomes, strict=True)))
+    # What errbacks, callbacks and pipelines saw.
+    dropped, followed, tagged = map(sum, outcomes)
+    assert result.stat("dropped") == len(result.seen("errback")) == dropped
+    assert len(result.seen()) == facts["new"] + followed + tagged
+    scraped = [item for item in result.items if item.get("from") != "errback"]
+    assert len(scraped) == facts["new"] + tagged
 
 
 def test_drop_calls_the_errback_with_response_and_verdict_and_its_items_pass(results, site):

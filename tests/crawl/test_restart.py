@@ -1,5 +1,6 @@
 """A second crawl uses the index of the first."""
 
+import json
 import shutil
 from dataclasses import replace
 
@@ -7,6 +8,7 @@ import pytest
 
 from tests.crawl.harness import Crawl, crawled, run
 from tests.crawl.pages import page, put_articles
+from tests.index.backends import DATABASE_KINDS
 
 INCREMENTAL = {"SIMHASH_INCREMENTAL": True}
 PIPELINE = {"ITEM_PIPELINES": {"tests.crawl.components.StrictPipeline": 300}}
@@ -109,3 +111,13 @@ def test_copies_of_failed_pages_pass_in_the_next_crawl(site, tmp_path):
     # The third page is stored, but gave no items.
     assert again.seen() == ["/raises-copy", "/failing-item-copy", "/dropped-item-copy"]
     assert (again.stat("kept/no_items"), again.stat("near_duplicate")) == (1, 2)
+
+
+@pytest.mark.parametrize("kind", DATABASE_KINDS)
+def test_a_new_index_is_in_the_database_that_is_asked_for(site, directory, tmp_path, kind):
+    crawls = [crawl(site, "/mill", "/mill-copy", SIMHASH_INDEX=kind)] * 2
+    first, second = run(tmp_path, *crawls)
+    assert first.seen() == second.seen() == ["/mill"]
+    assert second.event("/mill")["verdict"]["kind"] == "unchanged"
+    manifest = tmp_path / "simhash" / "spiders" / "pages" / "manifest.json"
+    assert json.loads(manifest.read_text())["database"] == kind

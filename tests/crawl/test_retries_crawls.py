@@ -66,12 +66,8 @@ class TakingOne:
 
 def put(site, name, count=COPIES, **how):
     """Put an original and copies of it: /name, /name/1, /name/2…"""
-    return [
-        site.put(
-            f"/{name}/{number}" if number else f"/{name}", page("mill", copy=number or None, **how)
-        )
-        for number in range(count + 1)
-    ]
+    paths = [f"/{name}", *(f"/{name}/{number}" for number in range(1, count + 1))]
+    return [site.put(path, page("mill", copy=at or None, **how)) for at, path in enumerate(paths)]
 
 
 def kept(result):
@@ -121,30 +117,13 @@ def test_copies_beyond_the_limit_are_not_held_but_kept(site, tmp_path):
 # Incremental crawls
 
 
-@pytest.fixture(scope="module")
-def incremental(site, module_path):
-    """The first crawl of each name keeps one page or none, the second sees the same pages."""
-    crawls = {}
-    for name, failures in (("one", 2), ("none", 4)):
-        original, *copies = put(site, name)
-        crawls[name] = crawl(name, original, copies, ["raise"] * failures, **INCREMENTAL)
-        urls = [original, *copies]
-        crawls[f"{name} again"] = Crawl(urls, SETTINGS | INCREMENTAL, name=name)
-    return dict(zip(crawls, run(module_path / "incremental", *crawls.values()), strict=True))
-
-
-def test_incremental_crawls_give_second_chances_too(incremental):
-    assert kept(incremental["one"]) == ["/one/2"]
-    assert incremental["one"].stat("rescheduled") == 2
-    assert kept(incremental["one again"]) == []
-    assert incremental["one again"].seen() == ["/one/2"]
-    assert incremental["one again"].stat("unchanged") == 1
-
-
-def test_content_that_failed_throughout_passes_the_next_incremental_crawl(incremental):
-    assert kept(incremental["none"]) == []
-    assert incremental["none"].stat("discarded") == 4
-    assert incremental["none again"].seen() == ["/none"]
+def test_incremental_crawls_give_second_chances_too(site, tmp_path):
+    original, *copies = put(site, "one")
+    first = crawl("one", original, copies, ["raise"] * 2, **INCREMENTAL)
+    again = Crawl([original, *copies], SETTINGS | INCREMENTAL, name="one")
+    kept_one, kept_none = run(tmp_path, first, again)
+    assert (kept(kept_one), kept_one.stat("rescheduled")) == (["/one/2"], 2)
+    assert (kept_none.seen(), kept(kept_none)) == (["/one/2"], [])
 
 
 def test_content_whose_copies_were_dropped_before_a_kill_passes_the_next_crawl(site, tmp_path):

@@ -4,7 +4,7 @@ import pytest
 from scrapy import Request
 
 from scrapy_simhash.crawl.identity import Identity
-from tests.crawl.harness import Crawl, run, run_named
+from tests.crawl.harness import Crawl, run_named
 from tests.crawl.pages import page
 
 SCOPES = ("all", "domain", "host")
@@ -106,28 +106,3 @@ def test_representatives_are_in_scope(results, scope):
     assert (result.stat("new"), result.stat("near_duplicate")) == (kept, 5 - kept)
     assert result.stat("index/size") == kept
     assert len(result.seen()) == kept
-
-
-def test_items_and_answers_to_forms_have_a_scope_too(site, tmp_path):
-    text = "An item that is a text of its own, of thirty words and more. " * 5
-    paths = ("/kite", "/ice")
-    for path in paths:
-        site.put(path, page(path[1:]))
-    urls = [site.url(paths[0]), site.url(paths[1]).replace("127.0.0.1", "localhost")]
-    form = {"url": site.put("/form", page("clock")), "method": "POST", "body": "q=1"}
-    other = {**form, "url": site.url("/form").replace("127.0.0.1", "localhost")}
-    crawls = [
-        Crawl(
-            [*urls, form, other],
-            {"SIMHASH_SCOPE": scope, "SIMHASH_ITEM_FIELDS": ["text"]},
-            spider="tests.crawl.spiders.ItemsSpider",
-            arguments={"items": {"/form": []} | {path: [{"text": text}] for path in paths}},
-            name=scope,
-        )
-        for scope in ("all", "host")
-    ]
-    everywhere, host = run(tmp_path, *crawls)
-    assert (len(everywhere.items), everywhere.stat("item/near_duplicate")) == (1, 1)
-    assert (len(host.items), host.stat("item/new")) == (2, 2)
-    assert (everywhere.stat("near_duplicate"), everywhere.stat("kept/method")) == (1, 1)
-    assert (host.stat("near_duplicate"), host.stat("new")) == (0, 4)
