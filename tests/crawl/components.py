@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+import os
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from itemadapter import ItemAdapter
@@ -11,6 +12,9 @@ from scrapy import Request
 from scrapy.exceptions import DropItem
 
 from scrapy_simhash.extraction.readability import _lean_document as lean_document
+
+if TYPE_CHECKING:
+    from scrapy.crawler import Crawler
 
 FAILING_MARK = "give up on this page"
 
@@ -25,6 +29,21 @@ class StrictPipeline:
         if path.startswith("/dropped"):
             raise DropItem("not wanted")
         return dict(item)
+
+
+class WritingPipeline:
+    """Appends the URL of each item to the file WRITTEN, before the item counts as scraped."""
+
+    def __init__(self, path: str) -> None:
+        self._file = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> WritingPipeline:
+        return cls(crawler.settings["WRITTEN"])
+
+    def process_item(self, item: Any) -> Any:
+        os.write(self._file, f"{item['url']}\n".encode())
+        return item
 
 
 class CopyingPipeline:

@@ -1,5 +1,6 @@
 """Crawls with an index in Redis: settings, faults of the server, and other crawlers."""
 
+import json
 import os
 import signal
 import subprocess
@@ -8,20 +9,76 @@ import threading
 import time
 
 import pytest
+from scrapy import Request
 from scrapy.settings import Settings
 
 from scrapy_simhash.crawl.settings import SimhashSettings
 from scrapy_simhash.errors import SettingsError
 from scrapy_simhash.index.redis import open_redis_index
 from scrapy_simhash.index.redis.layout import state_key
-from tests.crawl.harness import Crawl, child_environment, crawled, run
+from tests.crawl.harness import ADDONS, Crawl, child_environment, crawled, run
 from tests.crawl.pages import page
+from tests.crawl.spiders import PagesSpider
 from tests.index.redis_servers import RedisServer, free_port, needs_redis
 
 pytestmark = needs_redis
 
 
 SECRET = "geheim-7"
+
+
+class InlineSpider(PagesSpider):
+    """Downloads a page in the callback of the first one."""
+
+    def __init__(self, *args, inline, **kwargs):
+        super().__init__(*args, **kwargs)
+        self.inline = inline
+
+    async def parse(self, response):
+        self.note(response)
+        if response.url.endswith("/start"):
+            await self.crawler.engine.download_async(Request(self.inline))
+        yield {"url": response.url}
+
+
+class ThreadsSpider(PagesSpider):
+    """Writes down whether answers of the server are awaited in the event loop's thread.
+
+    From the first request until the crawl is idle; opening and closing an index may wait there.
+    """
+
+    async def start(self):
+        from redis.connection import AbstractConnection
+
+        self.in_loop, self.connection = [], AbstractConnection
+        self.read_response = AbstractConnection.read_response
+
+        def read_response(*args, **kwargs):
+            self.in_loop.append(threading.current_thread() is threading.main_thread())
+            return self.read_response(*args, **kwargs)
+
+        AbstractConnection.read_response = read_response
+        async for request in super().start():
+            yield request
+
+    def go_on(self):
+        self.connection.read_response = self.read_response
+
+    def closed(self, reason):
+        self.events.append({"what": "answers", "path": "", "in_loop": self.in_loop})
+
+
+# Crawls pages with the given settings.
+CRAWLER = """
+import json, sys
+from scrapy.crawler import AsyncCrawlerProcess
+from tests.crawl.spiders import PagesSpider
+
+urls, settings = map(json.loads, sys.argv[1:])
+process = AsyncCrawlerProcess(settings)
+process.crawl(PagesSpider, requests=urls, at_once=True)
+process.start()
+"""
 
 
 def settings(url, name, **changes):
@@ -223,7 +280,7 @@ def test_a_page_that_no_callback_gets_stands_in_nobodys_way(site, tmp_path, redi
         tmp_path,
         [start, copy],
         settings(redis_server.url, name),
-        spider="tests.crawl.redis_spiders.InlineSpider",
+        spider=f"{__name__}.InlineSpider",
         arguments={"inline": inline},
     )
     assert crawl.seen() == ["/inline/start", "/inline/b"]
@@ -238,7 +295,7 @@ def test_the_event_loop_does_not_wait_for_a_slow_server(site, tmp_path, own_serv
         tmp_path,
         urls,
         settings(own_server.url, "slow"),
-        spider="tests.crawl.redis_spiders.ThreadsSpider",
+        spider=f"{__name__}.ThreadsSpider",
         arguments={"at_once": True},
     )
     assert len(crawl.items) == 20
@@ -259,15 +316,21 @@ def test_crawlers_that_are_killed(site, tmp_path, redis_server, name):
     ]
     parts = [urls[number::processes] for number in range(processes)]
     how = settings(redis_server.url, name, SIMHASH_REDIS_CRAWL="killed", SIMHASH_REDIS_LEASE_S=3)
+    how |= {
+        "ADDONS": ADDONS,
+        "SIMHASH_ENABLED": True,
+        "SIMHASH_WORKERS": 0,
+        "ITEM_PIPELINES": {"tests.crawl.components.WritingPipeline": 900},
+        "DOWNLOAD_DELAY": 0.02,
+        "CONCURRENT_REQUESTS": 8,
+        "TELNETCONSOLE_ENABLED": False,
+    }
     outputs = [tmp_path / f"items-{number}.txt" for number in range(processes)]
 
     def start(number):
-        arguments = [f"{key}={value}" for key, value in how.items()]
+        arguments = parts[number], how | {"WRITTEN": str(outputs[number])}
         return subprocess.Popen(
-            [
-                *(sys.executable, "-m", "tests.crawl.redis_crawler", str(outputs[number])),
-                *(",".join(parts[number]), *arguments),
-            ],
+            [sys.executable, "-c", CRAWLER, *map(json.dumps, arguments)],
             env=child_environment(),
             stderr=subprocess.DEVNULL,
         )
