@@ -7,18 +7,14 @@ import re
 import sys
 from collections.abc import Mapping
 from dataclasses import fields, replace
-from difflib import get_close_matches
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from scrapy_simhash.errors import SchemeError
 from scrapy_simhash.features import IDF_WEIGHTINGS
 from scrapy_simhash.parameters import SchemeParameters
-from scrapy_simhash.scheme import DEFAULT_PRESET, PRESETS, Preset, Scheme, preset
-
-if TYPE_CHECKING:
-    from collections.abc import Collection
+from scrapy_simhash.scheme import DEFAULT_PRESET, PRESETS, Preset, Scheme, preset, suggestion
 
 _IMPORT_PATH = re.compile(r"[^\W\d]\w*(?:\.[^\W\d]\w*)+")
 # Users cannot choose the version: only a new release of this package changes it.
@@ -44,8 +40,6 @@ def choose_preset(value: object) -> tuple[str, Preset]:
         return _change_preset(value)
     if not isinstance(value, str):
         raise SchemeError(f"{value!r} is no preset")
-    if value in PRESETS:
-        return value, preset(value)
     if value.startswith("{"):
         try:
             values = json.loads(value)
@@ -56,7 +50,7 @@ def choose_preset(value: object) -> tuple[str, Preset]:
         return value, _change_preset(_read_toml(Path(value)))[1]
     if _IMPORT_PATH.fullmatch(value):
         return value, _import_preset(value)
-    raise SchemeError(f"there is no preset {value!r}{_suggestion(value, PRESETS)}")
+    return value, preset(value)
 
 
 def _change_preset(values: Mapping[str, Any]) -> tuple[str, Preset]:
@@ -64,11 +58,9 @@ def _change_preset(values: Mapping[str, Any]) -> tuple[str, Preset]:
     keys = ["preset", "max_distance", *_PARAMETERS]
     for key in values:
         if key not in keys:
-            raise SchemeError(f"there is no parameter {key!r}{_suggestion(key, keys)}")
+            raise SchemeError(f"there is no parameter {key!r}{suggestion(key, keys)}")
     name = values.get("preset", DEFAULT_PRESET)
-    if not isinstance(name, str) or name not in PRESETS:
-        raise SchemeError(f"there is no preset {name!r}{_suggestion(name, PRESETS)}")
-    base = PRESETS[name]
+    base = preset(name)
     changes = {key: values[key] for key in _PARAMETERS if key in values}
     if isinstance(weights := changes.get("field_weights"), Mapping):
         changes["field_weights"] = tuple(weights.items())
@@ -117,8 +109,3 @@ def _import_preset(path: str) -> Preset:
             "give the import path of a Preset"
         )
     return replace(defaults, scheme=value)
-
-
-def _suggestion(given: object, names: Collection[str]) -> str:
-    closest = get_close_matches(str(given), names, n=1)
-    return f": did you mean {closest[0]!r}?" if closest else f"; there are {', '.join(names)}"

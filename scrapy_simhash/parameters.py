@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import math
-from dataclasses import asdict, dataclass, fields
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 from scrapy_simhash.errors import SchemeError
@@ -18,8 +18,6 @@ from scrapy_simhash.tokens.tokenization import TOKENIZERS
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
-
-    from typing_extensions import Self
 
     from scrapy_simhash.fingerprint import Sums, TieRule
 
@@ -160,18 +158,6 @@ class SchemeParameters:
             },
         }
         return name + "".join(f":{label}-{value}" for label, value in others.items() if value)
-
-    @classmethod
-    def from_dict(cls, values: Mapping[str, Any]) -> Self:
-        """Return the scheme from `to_dict`. :raises SchemeError: a parameter is not valid."""
-        unknown = set(values) - {field.name for field in fields(cls)}
-        if unknown:
-            raise SchemeError(f"unknown scheme parameters: {', '.join(sorted(unknown))}")
-        return cls(**values)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the parameters as plain values, for JSON."""
-        return asdict(self)
 
 
 def _digest(value: object) -> str:

@@ -7,7 +7,8 @@ programs and descriptions, so that users can reproduce existing fingerprints and
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from difflib import get_close_matches
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
@@ -23,7 +24,7 @@ from scrapy_simhash.tokens.parts import select_parts
 from scrapy_simhash.tokens.tokenization import TOKENIZERS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -258,12 +259,26 @@ PRESETS: Mapping[str, Preset] = MappingProxyType(
 DEFAULT_PRESET = "wide"
 
 
-def preset(name: str) -> Preset:
+def preset(name: object) -> Preset:
     """Return a preset by its name. :raises SchemeError: no preset has that name."""
-    try:
+    if isinstance(name, str) and name in PRESETS:
         return PRESETS[name]
-    except (KeyError, TypeError):
-        raise SchemeError(f"no preset {name!r}: choose one of {', '.join(PRESETS)}") from None
+    raise SchemeError(f"there is no preset {name!r}{suggestion(name, PRESETS)}")
+
+
+def suggestion(given: object, names: Collection[str]) -> str:
+    """Return the end of a message about an unknown name: the most similar one, else all names."""
+    closest = get_close_matches(str(given), names, n=1)
+    return f": did you mean {closest[0]!r}?" if closest else f"; there are {', '.join(names)}"
+
+
+def preset_with(scheme: Scheme) -> Preset | None:
+    """Return the preset with a scheme, but for extractor and selectors; None if there is none."""
+    for known in PRESETS.values():
+        extractor = known.scheme.extractor
+        if known.scheme == replace(scheme, extractor=extractor, select=(), remove=()):
+            return known
+    return None
 
 
 def _distinct(hashes: NDArray[np.uint64]) -> NDArray[np.uint64]:

@@ -119,8 +119,8 @@ class TestId:
 
 class TestDict:
     @given(schemes())
-    def test_from_dict_restores_a_scheme_from_json(self, scheme):
-        back = Scheme.from_dict(json.loads(json.dumps(scheme.to_dict())))
+    def test_json_restores_a_scheme(self, scheme):
+        back = Scheme(**json.loads(json.dumps(dataclasses.asdict(scheme))))
         assert back == scheme
         assert back.id == scheme.id
         assert pickle.loads(pickle.dumps(scheme)) == scheme

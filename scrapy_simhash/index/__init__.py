@@ -34,13 +34,13 @@ from scrapy_simhash.index.index import Index, rules_of
 from scrapy_simhash.index.manifest import (
     DATABASES,
     FILE_NAME,
+    IndexSpec,
     Manifest,
     databases,
     library_versions,
 )
 from scrapy_simhash.index.offline import database_kind, open_database, read_manifest
 from scrapy_simhash.index.plan import DEFAULT_EXPECTED_PAGES, TablePlan, choose_plan
-from scrapy_simhash.index.spec import IndexSpec
 
 if TYPE_CHECKING:
     from scrapy_simhash.confirmation import Confirmation

@@ -1,4 +1,5 @@
-"""Read and write the manifest of an index: its format, scheme, plan and library versions, as JSON.
+"""Read and write the manifest of an index: its format, scheme, plan and library versions, as JSON;
+make that of a new index, and compare that of an existing one with what a caller asks for.
 
 In Redis, it is the value of a key. On disk, it is a file: each rewrite of an index creates a new
 database, such as ``leveldb-1/``. The manifest names the current one, so replacing the manifest
@@ -8,10 +9,11 @@ replaces the index. docs/index-format.md has the details.
 from __future__ import annotations
 
 import json
+import logging
 import os
 import re
 import unicodedata
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, field
 from importlib import metadata
 from typing import TYPE_CHECKING, Any
@@ -22,22 +24,43 @@ from scrapy_simhash.errors import (
     IndexCorrupt,
     IndexForeign,
     IndexMismatch,
+    PlanError,
+    SchemeError,
     SimhashError,
     StorageError,
 )
 from scrapy_simhash.index.database import unusable
-from scrapy_simhash.index.plan import TablePlan
-from scrapy_simhash.scheme import Scheme
+from scrapy_simhash.index.plan import (
+    DEFAULT_EXPECTED_PAGES,
+    MIN_RECALL,
+    TablePlan,
+    choose_plan,
+    require_distance,
+)
+from scrapy_simhash.scheme import DEFAULT_PRESET, PRESETS, Scheme, preset_with
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
     from pathlib import Path
 
 FORMAT_VERSION = 9
 FILE_NAME = "manifest.json"
 DATABASES = ("leveldb", "rocksdb")
+logger = logging.getLogger(__name__)
+
 _FORMAT_NAME = "scrapy-simhash index"
 _START_OVER = "start over with SIMHASH_RESET = True, or under another name; nothing was changed"
+
+
+_OTHERWISE = "; or use another directory or name; or start over with SIMHASH_RESET = True"
+# What to do if an existing index has another value than a caller asks for, by property.
+_ADVICE = {
+    "database": f"name the kind of database that it was made in{_OTHERWISE}",
+    "scheme": "use the same scheme; or `scrapy simhash index rebuild` recomputes the fingerprints "
+    f"of an index in a directory if texts were stored (SIMHASH_KEEP_TEXT){_OTHERWISE}",
+    "tables": "use the same tables; or `scrapy simhash index rebuild` replaces those of an index "
+    f"in a directory{_OTHERWISE}",
+}
 
 
 @dataclass(frozen=True)
@@ -93,68 +116,39 @@ class Manifest:
             "format": _FORMAT_NAME,
             "format_version": FORMAT_VERSION,
             **asdict(self),
-            "scheme": self.scheme.to_dict(),
             "scheme_id": self.scheme.id,
         }
         return json.dumps(content, indent=2)
 
     @classmethod
     def from_json(cls, location: str, text: str | bytes) -> Manifest:
-        """Return the manifest from its text.
+        """Return the manifest from its text; for errors see `manifest_content`.
 
-        :raises IndexForeign: the text is the manifest of something else.
-        :raises IndexMismatch: this release does not support its format version.
-        :raises IndexCorrupt: the text cannot be decoded, or has impossible values.
+        :raises IndexCorrupt: it has impossible values.
         """
-        try:
-            content = json.loads(text)
-            if content is None:
-                raise TypeError("it is empty")
-            if not isinstance(content, dict) or content.get("format") != _FORMAT_NAME:
-                raise IndexForeign(
-                    location,
-                    "its manifest is not that of an index: choose another directory or name; "
-                    "nothing was changed",
-                )
-            version = content["format_version"]
-            if version != FORMAT_VERSION:
-                raise IndexMismatch(
-                    location,
-                    f"format version {version!r}, this release reads {FORMAT_VERSION}",
-                    f"use the release that made it, or {_START_OVER}",
-                    "format",
-                )
+        with _decoding(location, _START_OVER):
+            content = manifest_content(location, text, _FORMAT_NAME, FORMAT_VERSION, _START_OVER)
             return cls._from_content(content)
-        except (IndexForeign, IndexMismatch):
-            raise
-        except (
-            *(KeyError, TypeError, ValueError, AttributeError, OverflowError, RecursionError),
-            SimhashError,
-        ) as error:
-            raise IndexCorrupt(
-                location,
-                f"its manifest cannot be read ({type(error).__name__}: {error})",
-                f"restore it from a backup, or {_START_OVER}",
-            ) from error
 
     @classmethod
     def _from_content(cls, content: dict[str, Any]) -> Manifest:
-        scheme, plan = Scheme.from_dict(content["scheme"]), TablePlan(**content["plan"])
+        scheme, plan = Scheme(**content["scheme"]), TablePlan(**content["plan"])
+        confirmation = Confirmation(**content["confirmation"])
         k, generation, database = (
             content[name] for name in ("max_distance", "generation", "database")
         )
-        confirmation = Confirmation(**content["confirmation"])
-        if any(type(number) is not int for number in (k, generation, *asdict(plan).values())):
-            raise TypeError("plan, max_distance or generation is not an integer")
-        if plan.bits != scheme.bits or not 0 <= k < scheme.bits or generation < 0:
-            raise ValueError("plan, max_distance or generation is impossible")
-        if database not in (*DATABASES, "redis"):
-            raise ValueError(f"database is {database!r}")
-        resemblance, same_name = confirmation.min_resemblance, confirmation.same_name
-        if type(resemblance) not in (int, float) or not 0 <= resemblance <= 1:
-            raise ValueError(f"min_resemblance is {resemblance!r}")
-        if type(same_name) is not bool:
-            raise TypeError(f"same_name is {same_name!r}")
+        is_allowed = {
+            "plan": plan.bits == scheme.bits and {*map(type, asdict(plan).values())} == {int},
+            "max_distance": type(k) is int and 0 <= k < scheme.bits,
+            "generation": type(generation) is int and generation >= 0,
+            "database": database in (*DATABASES, "redis"),
+            "confirmation": type(confirmation.min_resemblance) in (int, float)
+            and 0 <= confirmation.min_resemblance <= 1
+            and type(confirmation.same_name) is bool,
+        }
+        for name, allowed in is_allowed.items():
+            if not allowed:
+                raise ValueError(f"{name} is {content[name]!r}")
         versions = {str(name): str(version) for name, version in content["versions"].items()}
         return cls(scheme, plan, k, database, generation, confirmation, versions)
 
@@ -166,6 +160,137 @@ class Manifest:
         """
         text = read_manifest_file(directory, FILE_NAME)
         return None if text is None else cls.from_json(str(directory), text)
+
+
+@dataclass(frozen=True)
+class IndexSpec:
+    """The index that a caller asks for, by the parameters of `open_index`.
+
+    :param kind: kind of database, or ``redis``; None for that of an existing index. A new one is in
+        LevelDB then, or in RocksDB if plyvel is not installed.
+    """
+
+    kind: str | None
+    scheme: Scheme | None
+    max_distance: int | None
+    plan: TablePlan | None = None
+    expected_pages: int = DEFAULT_EXPECTED_PAGES
+    confirmation: Confirmation | None = None
+
+    def to_manifest(self) -> Manifest:
+        """Return the manifest of a new index. For errors, see `open_index`."""
+        scheme = self.scheme or PRESETS[DEFAULT_PRESET].scheme
+        known, max_distance = preset_with(scheme), self.max_distance
+        if max_distance is None:
+            if known is None:
+                raise SchemeError(f"no preset has the scheme {scheme.id}: give its max_distance")
+            max_distance = known.max_distance
+        require_distance(max_distance, scheme.bits)
+        plan = self.plan or _chosen_plan(scheme.bits, max_distance, self.expected_pages, self.kind)
+        if plan.bits != scheme.bits:
+            raise PlanError(f"a plan for {plan.bits} bits does not fit a scheme of {scheme.bits}")
+        if self.plan and (recall := plan.recall(max_distance)) < MIN_RECALL:
+            logger.warning(
+                "simhash: low recall: %s find %.0f %% of the pairs at distance %d",
+                plan,
+                100 * recall,
+                max_distance,
+            )
+        return Manifest(
+            scheme,
+            plan,
+            max_distance,
+            self.kind or default_kind_name(),
+            confirmation=self.confirmation or (known.confirmation if known else UNCONFIRMED),
+            versions=library_versions(),
+        )
+
+    def check_existing(self, location: str, manifest: Manifest) -> None:
+        """Raise IndexMismatch or PlanError if an existing index does not fit; see `open_index`."""
+        for name, actual, requested in (
+            ("database", manifest.database, self.kind),
+            ("scheme", manifest.scheme.id, self.scheme.id if self.scheme else None),
+            ("tables", repr(manifest.plan), repr(self.plan) if self.plan else None),
+        ):
+            if requested is not None and actual != requested:
+                raise IndexMismatch(
+                    location,
+                    f"it was made with the {name} {actual}, not {requested}",
+                    f"{_ADVICE[name]}; nothing was changed",
+                    name,
+                )
+        distance, plan = self.max_distance, manifest.plan
+        if distance is None:
+            return
+        require_distance(distance, plan.bits)
+        # For the distance of the manifest, a low recall was accepted when the index was created.
+        if distance > manifest.max_distance and (recall := plan.recall(distance)) < MIN_RECALL:
+            raise PlanError(
+                f"index {location}: its {plan} find {recall:.0%} of the pairs at distance "
+                f"{distance}, less than {MIN_RECALL:.0%}: lower the distance; or `scrapy simhash "
+                f"index rebuild --max-distance {distance}` replaces the tables of an "
+                f"index in a directory, and keeps its entries{_OTHERWISE}"
+            )
+
+
+def _chosen_plan(bits: int, max_distance: int, pages: int, kind: str | None) -> TablePlan:
+    try:
+        return choose_plan(bits, max_distance, pages)
+    except PlanError:
+        if kind != "memory":
+            raise
+        # Tables with so short prefixes find all pairs, but read most rows for each page.
+        return TablePlan(bits, max_distance + 1)
+
+
+def manifest_content(
+    location: str, text: str | bytes, form: str, version: int, start_over: str
+) -> dict[str, Any]:
+    """Return the content of a manifest, a JSON object.
+
+    :param form: its ``format``.
+    :param version: its ``format_version``.
+    :param start_over: what to do if it cannot be used.
+    :raises IndexForeign: the text is the manifest of something else.
+    :raises IndexMismatch: this release does not support its format version.
+    :raises IndexCorrupt: the text cannot be decoded.
+    """
+    with _decoding(location, start_over):
+        content = json.loads(text)
+        if content is None:
+            raise TypeError("it is empty")
+        if not isinstance(content, dict) or content.get("format") != form:
+            raise IndexForeign(
+                location,
+                "its manifest is not that of an index: choose another directory or name; nothing "
+                "was changed",
+            )
+        if (found := content["format_version"]) != version:
+            raise IndexMismatch(
+                location,
+                f"format version {found!r}, this release reads {version}",
+                f"use the release that made it, or {start_over}",
+                "format",
+            )
+        return content
+
+
+@contextmanager
+def _decoding(location: str, start_over: str) -> Iterator[None]:
+    """Raise IndexCorrupt for a manifest that cannot be decoded, or has impossible values."""
+    try:
+        yield
+    except StorageError:
+        raise
+    except (
+        *(KeyError, TypeError, ValueError, AttributeError, OverflowError, RecursionError),
+        SimhashError,
+    ) as error:
+        raise IndexCorrupt(
+            location,
+            f"its manifest cannot be read ({type(error).__name__}: {error})",
+            f"restore it from a backup, or {start_over}",
+        ) from error
 
 
 def read_manifest_file(directory: Path, name: str) -> bytes | None:
@@ -195,6 +320,13 @@ def read_manifest_file(directory: Path, name: str) -> bytes | None:
         f"it has other files, but no {name}: choose another directory, or move those files away; "
         "nothing was changed",
     )
+
+
+def default_kind_name() -> str:
+    """Return ``leveldb``, or ``rocksdb`` if plyvel is not installed."""
+    from importlib.util import find_spec
+
+    return "leveldb" if find_spec("plyvel") is not None else "rocksdb"
 
 
 def library_versions() -> dict[str, str]:

@@ -40,13 +40,6 @@ def database_kind(name: str) -> type[Database]:
     return RocksDB
 
 
-def default_kind_name() -> str:
-    """Return ``leveldb``, or ``rocksdb`` if plyvel is not installed."""
-    from importlib.util import find_spec
-
-    return "leveldb" if find_spec("plyvel") is not None else "rocksdb"
-
-
 def read_manifest(directory: Path) -> Manifest:
     """Return the manifest of an index.
 

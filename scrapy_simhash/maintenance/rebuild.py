@@ -8,22 +8,21 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from heapq import merge
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from scrapy_simhash.confirmation import site_number
 from scrapy_simhash.detector import DEFAULT_MIN_TOKENS, Detector
 from scrapy_simhash.errors import PlanError, SchemeError, StorageError
 from scrapy_simhash.extraction import Extraction
 from scrapy_simhash.index.base import Entry, PageToObserve
+from scrapy_simhash.index.manifest import IndexSpec
 from scrapy_simhash.index.offline import opened_database, read_manifest
 from scrapy_simhash.index.plan import (
     DEFAULT_EXPECTED_PAGES,
     MIN_RECALL,
-    choose_plan,
     require_distance,
 )
 from scrapy_simhash.index.rules import CrawlRules
-from scrapy_simhash.index.spec import preset_confirmation
 from scrapy_simhash.maintenance.rewriting import rewriting
 from scrapy_simhash.sites import scope_filter, site_of
 
@@ -124,12 +123,10 @@ def reindex(
                 f"the stored texts were extracted with {name} {old!r}, but the scheme has {new!r}: "
                 "crawl the pages again"
             )
-    changes: dict[str, Any] = {
-        "scheme": scheme,
-        "plan": choose_plan(scheme.bits, max_distance, expected_pages),
-        "max_distance": max_distance,
-        "confirmation": preset_confirmation(scheme) if confirmation is None else confirmation,
-    }
+    spec = IndexSpec(manifest.database, scheme, max_distance, None, expected_pages, confirmation)
+    new = spec.to_manifest()
+    changed = ("scheme", "plan", "max_distance", "confirmation")
+    changes = {name: getattr(new, name) for name in changed}
     report = ReindexResult()
     with rewriting(directory, **changes) as (source, store):
         if not store.state.text_bytes:
@@ -138,7 +135,7 @@ def reindex(
                 "it has no texts (SIMHASH_KEEP_TEXT): crawl the pages again for another scheme",
             )
         detector = Detector(scheme, min_tokens=min_tokens)
-        rules = CrawlRules(max_distance, changes["confirmation"], incremental=True)
+        rules = CrawlRules(max_distance, new.confirmation, incremental=True)
         # Those of similar pages are left out, because a similar page has an entry, too.
         copies = (
             Entry(

@@ -37,7 +37,7 @@ def test_workers_and_the_index_get_the_scheme(site, tmp_path, toml, workers):
     )
     assert (result.error, result.stat("checked"), result.stat("near_duplicate")) == (None, 3, 1)
     assert result.lines("scheme " + OWN.id)
-    assert Scheme.from_dict(schemes(tmp_path)["spiders"]) == OWN
+    assert Scheme(**schemes(tmp_path)["spiders"]) == OWN
 
 
 def test_fields_may_have_weights(tmp_path):

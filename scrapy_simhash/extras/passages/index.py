@@ -33,17 +33,18 @@ import numpy as np
 from scrapy_simhash.documents.files import replaced
 from scrapy_simhash.errors import (
     IndexClosed,
-    IndexCorrupt,
-    IndexForeign,
     IndexLocked,
-    IndexMismatch,
     StorageError,
 )
-from scrapy_simhash.extras.passages.cutting import BYTES, PLAN, SCHEME, fingerprint_of, spans_of
+from scrapy_simhash.extras.passages.cutting import BYTES, PLAN, fingerprint_of, spans_of
 from scrapy_simhash.extras.passages.matching import checked
 from scrapy_simhash.index.database import corrupt, unusable
-from scrapy_simhash.index.manifest import read_manifest_file
-from scrapy_simhash.index.offline import database_kind, default_kind_name
+from scrapy_simhash.index.manifest import (
+    default_kind_name,
+    manifest_content,
+    read_manifest_file,
+)
+from scrapy_simhash.index.offline import database_kind
 from scrapy_simhash.index.tables.tables import Tables
 
 if TYPE_CHECKING:
@@ -58,7 +59,7 @@ if TYPE_CHECKING:
     from scrapy_simhash.index.database import Database
 
 FILE_NAME = "passages.json"
-FORMAT = {"format": "scrapy-simhash passages", "format_version": 2, "scheme": SCHEME.id}
+_FORMAT = ("scrapy-simhash passages", 2)  # with its version
 _REMEDY = "restore a backup, or delete the directory and add the documents again"
 _HEAD = struct.Struct(">16sI")
 _PASSAGE = np.dtype([("words", ">u8", (BYTES // 8,)), ("span", ">u4", (2,))])
@@ -285,25 +286,10 @@ def _kind(directory: Path, *, create: bool, kind: str) -> str:
         database_kind(kind)  # raises SchemeError before anything is written
         directory.mkdir(mode=0o700, parents=True, exist_ok=True)
         with replaced(directory / FILE_NAME) as temporary:
-            temporary.write_text(json.dumps(FORMAT | {"database": kind}, indent=2) + "\n")
+            content = dict(zip(("format", "format_version"), _FORMAT, strict=True))
+            temporary.write_text(json.dumps(content | {"database": kind}, indent=2) + "\n")
         return kind
-    try:
-        content: Any = json.loads(text)
-    except (ValueError, RecursionError) as error:
-        raise IndexCorrupt(
-            location, f"its {FILE_NAME} cannot be read ({error}): {_REMEDY}; nothing was changed"
-        ) from error
-    if not isinstance(content, dict) or content.get("format") != FORMAT["format"]:
-        raise IndexForeign(
-            location, f"its {FILE_NAME} is of another program: choose another directory"
-        )
-    found = {name: content.get(name) for name in FORMAT}
-    if found != FORMAT:
-        raise IndexMismatch(
-            location,
-            f"it was made by another release ({found}): use that, or {_REMEDY}; nothing was "
-            "changed",
-        )
+    content = manifest_content(location, text, *_FORMAT, f"{_REMEDY}; nothing was changed")
     return str(content.get("database"))
 
 

@@ -20,10 +20,9 @@ from scrapy_simhash.errors import (
 )
 from scrapy_simhash.index.database import REDIS_REMEDY, corrupt
 from scrapy_simhash.index.index import Index, rules_of
-from scrapy_simhash.index.manifest import Manifest
+from scrapy_simhash.index.manifest import IndexSpec, Manifest
 from scrapy_simhash.index.plan import DEFAULT_EXPECTED_PAGES
 from scrapy_simhash.index.redis.layout import state_key
-from scrapy_simhash.index.spec import IndexSpec
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
