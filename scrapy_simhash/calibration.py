@@ -20,7 +20,7 @@ import numpy as np
 
 from scrapy_simhash.confirmation import UNCONFIRMED
 from scrapy_simhash.detector import evidence_of
-from scrapy_simhash.documents.reader import Document, Skipped
+from scrapy_simhash.documents.lines import Unreadable
 from scrapy_simhash.errors import PlanError
 from scrapy_simhash.fingerprint import hamming_distance
 from scrapy_simhash.hashes import shingle_hashes, token_hashes
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
     from scrapy_simhash.confirmation import Confirmation
     from scrapy_simhash.detector import Detector
+    from scrapy_simhash.documents.reader import Document
     from scrapy_simhash.evidence import Evidence
     from scrapy_simhash.extraction import Extraction
 
@@ -259,7 +260,7 @@ class SampledPage(NamedTuple):
     evidence: Evidence
 
 
-def draw(documents: Iterable[Document | Skipped], size: int) -> Sample:
+def draw(documents: Iterable[Document | Unreadable], size: int) -> Sample:
     """Return a uniform random sample of at most `size` documents, drawn in one pass (Vitter's
     algorithm R). Two calls with the same documents return the same sample.
     """
@@ -268,7 +269,7 @@ def draw(documents: Iterable[Document | Skipped], size: int) -> Sample:
     read = 0
     chance = random.Random(1)  # noqa: S311 - no secret
     for document in documents:
-        if isinstance(document, Skipped):
+        if isinstance(document, Unreadable):
             left_out[document.reason] += 1
             continue
         place = read if read < size else chance.randrange(read + 1)

@@ -12,7 +12,7 @@ from scrapy.http import HtmlResponse, TextResponse
 from scrapy.spidermiddlewares.httperror import HttpError
 
 from scrapy_simhash.documents.lines import Unreadable
-from scrapy_simhash.documents.reader import Document, Skipped, document_of
+from scrapy_simhash.documents.reader import Document, document_of
 from scrapy_simhash.errors import SimhashError
 
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ class _FetchSpider(Spider):
                 page = document_of(name, response.text, html=is_html, url=response.url)
                 self.answers[name] = page
             except Unreadable as error:
-                self.answers[name] = str(Skipped(name, error.reason, error.detail))
+                self.answers[name] = str(error)
             return
         header = response.headers.get("Content-Type") or b"no Content-Type"
         self.answers[name] = (

@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from scrapy_simhash.commands._command import argument
-from scrapy_simhash.documents.reader import Document, DocumentReader, Skipped
+from scrapy_simhash.documents.lines import Unreadable
+from scrapy_simhash.documents.reader import Document, DocumentReader
 from scrapy_simhash.errors import SimhashError
 
 if TYPE_CHECKING:
@@ -128,8 +129,8 @@ def _read_local(place: str, reader: DocumentReader) -> Document:
     document = next(documents, None)
     if document is None:
         raise SimhashError(f"{name}: no text in it")
-    if isinstance(document, Skipped):
-        raise SimhashError(str(document))
+    if isinstance(document, Unreadable):
+        raise document
     if next(documents, None) is not None:
         raise SimhashError(
             f"{name} holds more than one document: put one of them in a file of its own"

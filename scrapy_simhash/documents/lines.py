@@ -10,6 +10,8 @@ from contextlib import suppress
 from itertools import chain
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from scrapy_simhash.errors import SimhashError
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
@@ -33,16 +35,16 @@ class Part(NamedTuple):
     row: list[str] | str = ""
 
 
-class Unreadable(Exception):
-    """Raised for a record or a file that cannot be read.
+class Unreadable(SimhashError):
+    """Raised for a record, a document or a file that cannot be read.
 
-    :param reason: the reason in verdicts, such as ``not_json``.
-    :param key: key of the record; None if unknown.
+    :param reason: the reason in verdicts, such as ``not_json``; of documents, in words.
+    :param key: key of the record, or place of the document; None if unknown.
     :param detail: more about this record, such as advice.
     """
 
     def __init__(self, reason: str, key: str | None = None, detail: str = "") -> None:
-        super().__init__(reason)
+        super().__init__(f"{key}: {reason}{f' ({detail})' if detail else ''}")
         self.reason, self.key, self.detail = reason, key, detail
 
 

@@ -1,7 +1,7 @@
 """Read files and folders as documents, each with a name and a text.
 
 A text file or an HTML page is one document. A JSON file has a document in each line, or in each
-item of a list. For a file or document that cannot be read, `Skipped` says why.
+item of a list. For a file or document that cannot be read, `Unreadable` says why.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from scrapy_simhash.documents.lines import (
     line_parts,
     parse_json,
 )
-from scrapy_simhash.errors import ExtractionError, SimhashError
+from scrapy_simhash.errors import ExtractionError
 from scrapy_simhash.markup import begins_as_html, is_html
 
 if TYPE_CHECKING:
@@ -38,6 +38,7 @@ if TYPE_CHECKING:
 DEFAULT_MAX_BYTES = 64 << 20
 _JSON_ENDINGS = (".jsonl", ".jl", ".ndjson", ".json")
 _SHOWN_FIELDS = 8
+_NO_TEXT, _NOT_EXTRACTED = "no text in it", "no text could be extracted"
 _WORDS = {"not_json": "not a JSON object", "not_its_encoding": "not of its encoding"}
 
 
@@ -56,13 +57,16 @@ class Document(NamedTuple):
     def main_text(self) -> str:
         """Return a plain text as it is, and the main text of a page.
 
-        :raises SimhashError: it cannot be extracted, or there is none.
+        :raises Unreadable: it cannot be extracted, or there is none.
         """
         from scrapy_simhash.extraction import extract
 
-        text = extract(self.text).text if self.is_html else self.text
+        try:
+            text = extract(self.text).text if self.is_html else self.text
+        except ExtractionError as error:
+            raise Unreadable(_NOT_EXTRACTED, self.name, str(error)) from error
         if not text.strip():
-            raise SimhashError(f"{self.name}: no text in it")
+            raise Unreadable(_NO_TEXT, self.name)
         return text
 
     def fingerprinted(self, detector: Detector) -> tuple[Extraction, PageFingerprint]:
@@ -73,21 +77,6 @@ class Document(NamedTuple):
             return detector.extract_and_fingerprint(self.text)
         extraction = Extraction(self.text)
         return extraction, detector.fingerprint_extraction(extraction)
-
-
-class Skipped(NamedTuple):
-    """A file or document that could not be read; for `reason` and `detail` see `Unreadable`.
-
-    :param place: name of the file, followed by ``:NUMBER`` for one of its documents.
-    """
-
-    place: str
-    reason: str
-    detail: str = ""
-
-    def __str__(self) -> str:
-        detail = f" ({self.detail})" if self.detail else ""
-        return f"{self.place}: {self.reason}{detail}"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -106,12 +95,12 @@ class DocumentReader:
 
     def documents(
         self, paths: Iterable[Path], *, exclude: Path | None = None
-    ) -> Iterator[Document | Skipped]:
+    ) -> Iterator[Document | Unreadable]:
         """Yield the documents of files, and of the files in folders that `files_in` yields."""
         for path in files_in(paths, exclude=exclude):
             yield from self.file(path)
 
-    def file(self, path: Path) -> Iterator[Document | Skipped]:
+    def file(self, path: Path) -> Iterator[Document | Unreadable]:
         """Yield the documents of one file."""
         name = path_name(path)
         try:
@@ -120,7 +109,7 @@ class DocumentReader:
         except OSError as error:
             yield _unread(name, error)
 
-    def stream(self, name: str, stream: BinaryIO) -> Iterator[Document | Skipped]:
+    def stream(self, name: str, stream: BinaryIO) -> Iterator[Document | Unreadable]:
         """Yield the documents of a file: JSON by its name, HTML by its name or beginning."""
         lower = name.lower().removesuffix(".gz")
         try:
@@ -134,9 +123,9 @@ class DocumentReader:
             decode = decoded if is_html or begins_as_html_bytes(whole) else decoded_file
             yield document_of(name, decode(whole), html=is_html)
         except DamagedFile as error:
-            yield Skipped(name, "damaged gzip", str(error))
+            yield Unreadable("damaged gzip", name, str(error))
         except Unreadable as error:
-            yield Skipped(name, error.reason, error.detail)
+            yield Unreadable(error.reason, name, error.detail)
         except OSError as error:
             yield _unread(name, error)
 
@@ -147,7 +136,7 @@ class DocumentReader:
 
     def _json(
         self, name: str, stream: io.BufferedReader, *, is_lines: bool
-    ) -> Iterator[Document | Skipped]:
+    ) -> Iterator[Document | Unreadable]:
         """Yield the document of each line or item."""
         lines, encoding = ascii_lines(stream, "utf-8")
         parts = line_parts(lines, self.max_bytes)
@@ -160,7 +149,7 @@ class DocumentReader:
                 if part.is_record:
                     yield self._object(place, parse_json(part.data, encoding))
             except Unreadable as error:
-                yield Skipped(place, _WORDS.get(error.reason, error.reason), error.detail)
+                yield Unreadable(_WORDS.get(error.reason, error.reason), place, error.detail)
 
     def _object(self, place: str, value: dict[str, Any]) -> Document:
         text = value.get(self.text_field)
@@ -180,7 +169,7 @@ class DocumentReader:
             try:
                 text = plain_text(text)
             except ExtractionError as error:
-                raise Unreadable("no text could be extracted", detail=str(error)) from error
+                raise Unreadable(_NOT_EXTRACTED, detail=str(error)) from error
         return document_of(without_surrogates(name), text)
 
 
@@ -191,11 +180,11 @@ def document_of(name: str, text: str, *, html: bool = False, url: str | None = N
     :raises Unreadable: it has no text, or is no HTML.
     """
     if html and not is_html(text):
-        raise Unreadable("not HTML")
+        raise Unreadable("not HTML", name)
     if not text or text.isspace():
-        raise Unreadable("no text in it")
+        raise Unreadable(_NO_TEXT, name)
     return Document(name, text, html or begins_as_html(text), url)
 
 
-def _unread(name: str, error: OSError) -> Skipped:
-    return Skipped(name, "cannot be read", error.strerror or str(error))
+def _unread(name: str, error: OSError) -> Unreadable:
+    return Unreadable("cannot be read", name, error.strerror or str(error))

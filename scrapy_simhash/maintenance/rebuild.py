@@ -6,22 +6,19 @@ its fingerprints are recomputed from the stored texts.
 
 from __future__ import annotations
 
+from contextlib import closing
 from dataclasses import dataclass, replace
 from heapq import merge
 from typing import TYPE_CHECKING
 
 from scrapy_simhash.confirmation import site_number
 from scrapy_simhash.detector import DEFAULT_MIN_TOKENS, Detector
-from scrapy_simhash.errors import PlanError, SchemeError, StorageError
+from scrapy_simhash.errors import SchemeError, StorageError
 from scrapy_simhash.extraction import Extraction
 from scrapy_simhash.index.base import Entry, PageToObserve
 from scrapy_simhash.index.manifest import IndexSpec
 from scrapy_simhash.index.offline import opened_database, read_manifest
-from scrapy_simhash.index.plan import (
-    DEFAULT_EXPECTED_PAGES,
-    MIN_RECALL,
-    require_distance,
-)
+from scrapy_simhash.index.plan import DEFAULT_EXPECTED_PAGES
 from scrapy_simhash.index.rules import CrawlRules
 from scrapy_simhash.maintenance.rewriting import rewriting
 from scrapy_simhash.sites import scope_filter, site_of
@@ -44,35 +41,22 @@ def rebuild(
 
     If this is interrupted after the manifest is replaced, the next opening makes the tables.
 
-    :param plan: None keeps the present tables.
+    :param plan: tables for fingerprints of the same width (`choose_plan`); None keeps the present
+        tables.
     :param max_distance: None keeps the present k.
-    :raises PlanError: the tables or `max_distance` do not fit the fingerprints, or the tables find
-        less than 95 % of the pairs at `max_distance`.
     :raises StorageError: the index is missing, open elsewhere or damaged, or the disk fails.
     """
     from scrapy_simhash.index.store import Store  # loads numpy
 
     with opened_database(directory) as (manifest, database):
-        plan = manifest.plan if plan is None else plan
-        max_distance = manifest.max_distance if max_distance is None else max_distance
-        bits = manifest.plan.bits
-        if plan.bits != bits:
-            raise PlanError(f"tables for {plan.bits} bits don't fit fingerprints of {bits} bits")
-        require_distance(max_distance, bits)
-        if (recall := plan.recall(max_distance)) < MIN_RECALL:
-            raise PlanError(
-                f"{plan} find {recall:.0%} of the pairs at distance {max_distance}, less than "
-                f"{MIN_RECALL:.0%}: lower the distance, or take more tables"
-            )
+        k = manifest.max_distance if max_distance is None else max_distance
+        new = replace(manifest, plan=plan or manifest.plan, max_distance=k)
         try:
-            new = replace(manifest, plan=plan, max_distance=max_distance)
             new.replace(directory)
         except OSError as error:
             raise StorageError(str(directory), f"it cannot be rewritten ({error})") from error
-        store = Store(database, new)
-        entries = len(store)
-        store.close()
-    return entries
+        with closing(Store(database, new)) as store:
+            return len(store)
 
 
 @dataclass

@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 
 from scrapy_simhash.calibration import draw, fingerprinted, resemblances
 from scrapy_simhash.detector import Detector
-from scrapy_simhash.documents.reader import Document, Skipped
+from scrapy_simhash.documents.lines import Unreadable
+from scrapy_simhash.documents.reader import Document
 from scrapy_simhash.resemblance import resemblance
 from scrapy_simhash.scheme import Scheme
 
@@ -21,7 +22,7 @@ def documents(count):
 
 @pytest.mark.parametrize("count", [0, 1, 5, 6, 100])
 def test_a_sample_is_of_the_size_that_was_asked_for(count):
-    sample = draw([Skipped("x", "binary"), *documents(count), Skipped("y", "binary")], 5)
+    sample = draw([Unreadable("binary", "x"), *documents(count), Unreadable("binary", "y")], 5)
     assert (sample.read, sample.left_out) == (count, {"binary": 2})
     assert len(set(sample.documents)) == len(sample.documents) == min(count, 5)
     assert set(sample.documents) <= set(documents(count))

@@ -8,9 +8,11 @@ import sys
 import pytest
 import scrapy
 from scrapy.http import HtmlResponse
+from scrapy.settings import Settings
 
 from scrapy_simhash.commands import _pages
 from scrapy_simhash.crawl.fingerprinting import page_for_worker
+from scrapy_simhash.crawl.settings import SettingsReader
 from scrapy_simhash.documents.decoding import decoded, decoded_file
 from scrapy_simhash.documents.lines import Unreadable
 from scrapy_simhash.documents.reader import Document, DocumentReader
@@ -96,7 +98,7 @@ def test_crawl_dedupe_and_files_have_the_same_text(body, tmp_path, monkeypatch):
 
 
 def load_page(name):
-    return _pages.load_page(name, argparse.Namespace(settings=None))
+    return _pages.load_page(name, argparse.Namespace(settings=SettingsReader(Settings())))
 
 
 @pytest.mark.parametrize(

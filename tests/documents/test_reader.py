@@ -8,7 +8,8 @@ import tracemalloc
 import pytest
 
 from scrapy_simhash.documents.files import files_in
-from scrapy_simhash.documents.reader import Document, DocumentReader, Skipped
+from scrapy_simhash.documents.lines import Unreadable
+from scrapy_simhash.documents.reader import Document, DocumentReader
 
 TEXT = "The ferry to the island leaves at nine. It takes bicycles, dogs and the post."
 MORE = (
@@ -107,7 +108,7 @@ def test_lines_that_are_no_documents_are_told_by_their_numbers(write, ending):
     path = write(f"a{ending}", content.encode() + b'{"text": "caf\xe9"}\n')
     found = read(path)
     assert [item.text for item in found if isinstance(item, Document)] == ["one", "last"]
-    skipped = {item.place: item for item in found if isinstance(item, Skipped)}
+    skipped = {item.key: item for item in found if isinstance(item, Unreadable)}
     assert {place.rpartition(":")[2]: item.reason for place, item in skipped.items()} == {
         "2": "not a JSON object",
         "3": "no field 'text'",
@@ -185,11 +186,11 @@ def test_a_bomb_takes_no_memory(write):
     path = write("bomb.txt.gz", gzip.compress(b"x" * 200_000_000, 1))
     tracemalloc.start()
     try:
-        ((_, reason, _),) = read(path, max_bytes=1_000_000)
+        (skipped,) = read(path, max_bytes=1_000_000)
         assert tracemalloc.get_traced_memory()[1] < 10_000_000
     finally:
         tracemalloc.stop()
-    assert reason == "longer than 1,000,000 bytes"
+    assert skipped.reason == "longer than 1,000,000 bytes"
 
 
 def test_lines_are_read_one_by_one(write):

@@ -17,8 +17,7 @@ from scrapy_simhash.commands._pages import (
     load_page,
     make_reader,
 )
-from scrapy_simhash.documents.reader import Document, Skipped
-from scrapy_simhash.errors import ExtractionError, SimhashError
+from scrapy_simhash.documents.lines import Unreadable
 
 if TYPE_CHECKING:
     import argparse
@@ -58,22 +57,17 @@ def _add(options: argparse.Namespace) -> int:
     with open_passages(directory) as index:
         try:
             for document in progress(reader.documents(paths, exclude=directory), "documents"):
-                text, found = "", document
-                if isinstance(document, Document):
-                    try:
-                        text = document.main_text()
-                    except ExtractionError as error:
-                        reason = "no text could be extracted"
-                        found = Skipped(document.name, reason, str(error))
-                    except SimhashError:
-                        found = Skipped(document.name, "no text in it")
-                if isinstance(found, Skipped):
-                    skipped[found.reason] += 1
+                try:
+                    if isinstance(document, Unreadable):
+                        raise document
+                    text = document.main_text()
+                except Unreadable as error:
+                    skipped[error.reason] += 1
                     if skipped.total() <= _SHOWN_SKIPS:
-                        note(f"skipped {found}")
+                        note(f"skipped {error}")
                     continue
                 before = index.documents
-                passages = index.add(found.name, text)
+                passages = index.add(document.name, text)
                 added = "new" if index.documents > before else "replaced"
                 counts["unchanged" if passages is None else added] += 1
                 counts["passages"] += passages or 0
