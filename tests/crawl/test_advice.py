@@ -1,35 +1,24 @@
 """Selectors and item fields that match nothing cause a warning, early and at the end."""
 
-from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 
-from scrapy_simhash.crawl.crawl_report import UnmatchedNames, index_option
-from scrapy_simhash.index.redis import RedisAddress
+from scrapy_simhash.crawl.crawl_report import UnmatchedNames
 from tests.crawl.harness import Crawl, crawled, run
 from tests.crawl.pages import page
 
 NAMES = ("mill", "bees", "paper")
 
 
-def watch(warnings, *names):
-    errors = SimpleNamespace(warn_once=lambda _, message, values: warnings.append(message % values))
-    return UnmatchedNames(names, "%(names)s: %(pages)d", errors)
-
-
 def test_names_that_match_nothing_on_the_first_pages_are_said_early():
     warnings = []
-    names = watch(warnings, "a", "b", "c")
+    errors = SimpleNamespace(warn_once=lambda _, message, values: warnings.append(message % values))
+    names = UnmatchedNames("abc", "%(names)s: %(pages)d", errors)
     for number in range(100):
         assert warnings == []
         names.count(["a", "c"] if number == 7 else ["a", "b", "c"])
     assert warnings == ["'a', 'c': 100"]
-
-
-def test_commands_find_an_index_in_redis_by_its_name():
-    assert index_option(Path("/my shop")) == "--index '/my shop'"
-    assert index_option(RedisAddress("redis://:secret@host", "my shop")) == "--redis-key 'my shop'"
 
 
 ITEMS = {f"/{name}": [{"id": name, "text": page(name), "empty": " "}] for name in NAMES}

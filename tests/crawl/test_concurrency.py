@@ -3,12 +3,12 @@
 import threading
 
 import pytest
+from scrapy.settings import Settings
 
+from scrapy_simhash.crawl.settings import SimhashSettings
 from scrapy_simhash.index import open_index
-from tests.crawl.harness import Crawl, crawled, run
-from tests.crawl.pages import page, put_articles
-
-pytestmark = pytest.mark.thorough
+from tests.crawl.harness import crawled
+from tests.crawl.pages import page
 
 FAMILY = 64
 AT_ONCE = {
@@ -18,23 +18,13 @@ AT_ONCE = {
 }
 
 
-@pytest.fixture(scope="module")
-def site_with_family(site):
-    """Crawl 64 near-duplicates that the site serves only when all were requested."""
-    barrier = threading.Barrier(FAMILY, timeout=30)
-    for number in range(FAMILY):
-        site.put(f"/{number}", page("mill", copy=number + 1), barrier=barrier)
-    put_articles(site, "/bees bees")
-    return site
-
-
+@pytest.mark.thorough
 @pytest.mark.parametrize("action", ["drop", "tag", "follow"])
-def test_of_64_near_duplicates_at_once_exactly_one_is_the_original(
-    site_with_family, tmp_path, action
-):
-    requests = [
-        {"url": site_with_family.url(f"/{number}"), "errback": True} for number in range(FAMILY)
-    ]
+def test_of_64_near_duplicates_at_once_exactly_one_is_the_original(site, tmp_path, action):
+    """The site serves them only when all were requested."""
+    barrier = threading.Barrier(FAMILY, timeout=30)
+    urls = [site.put(f"/{at}", page("mill", copy=at + 1), barrier=barrier) for at in range(FAMILY)]
+    requests = [{"url": url, "errback": True} for url in urls]
     how = {"SIMHASH_FOLLOW": True} if action == "follow" else {"SIMHASH_ACTION": action}
     result = crawled(tmp_path, requests, AT_ONCE | how, arguments={"at_once": True})
     assert result.finish_reason == "finished"
@@ -43,7 +33,7 @@ def test_of_64_near_duplicates_at_once_exactly_one_is_the_original(
     [original] = [event for event in result.events if event["verdict"]["kind"] == "new"]
     assert original["what"] == "callback"
     representatives = {event["verdict"]["representative"] for event in result.events}
-    assert representatives == {None, site_with_family.url(original["path"])}
+    assert representatives == {None, site.url(original["path"])}
     assert len(result.seen("callback")) == (1 if action == "drop" else FAMILY)
     assert len(result.lines("near-duplicate page")) == FAMILY - 1
     done = {"drop": "dropped", "tag": "tagged", "follow": "followed"}[action]
@@ -51,11 +41,9 @@ def test_of_64_near_duplicates_at_once_exactly_one_is_the_original(
         assert [line.action for line in index.near_duplicates()] == [done] * (FAMILY - 1)
 
 
-def test_spider_names_may_be_anything(site_with_family, tmp_path):
+def test_spider_names_may_be_anything(tmp_path):
     names = ["../out", "a/b", "a%2Fb", "..", ".hidden", "蜘蛛", "with space", "CON:1"]
-    results = run(tmp_path, *(Crawl([site_with_family.url("/bees")], name=name) for name in names))
-    assert [result.finish_reason for result in results] == ["finished"] * len(names)
-    assert [result.stat("new") for result in results] == [1] * len(names)
-    directories = list((tmp_path / "simhash" / "spiders").iterdir())
-    assert len(directories) == len(names)
-    assert all((directory / "manifest.json").is_file() for directory in directories)
+    given = Settings({"SIMHASH_DIR": str(tmp_path)})
+    places = {SimhashSettings(given, name).index_location("page") for name in names}
+    assert {place.resolve().parent for place in places} == {tmp_path / "spiders"}
+    assert len(places) == len(names)

@@ -17,9 +17,6 @@ COPIES = 3
 NAMES = ("mill", "bees", "paper", "tram", "ice")
 # Full crawls one after the other, so that it is known what was written.
 SETTINGS = {"SIMHASH_WORKERS": 0, "SIMHASH_INDEX": "leveldb", "CONCURRENT_REQUESTS": 1}
-INCREMENTAL = {"SIMHASH_INCREMENTAL": True}
-RARE = [pytest.param(name, marks=pytest.mark.thorough) for name in ("after_a_while", "for_a_while")]
-FAILING = ["always", "now_and_then", *RARE]
 WRITES_BEFORE = 8
 
 
@@ -44,29 +41,10 @@ def failing(fails):
 always = failing(lambda number: number >= 1)  # but for the first, of a new index
 after_a_while = failing(lambda number: number >= WRITES_BEFORE)
 now_and_then = failing(lambda number: number % 3 == 2)
-for_a_while = failing(lambda number: WRITES_BEFORE <= number < 3 * WRITES_BEFORE)
-
-
-@pytest.fixture(scope="module")
-def urls(site):
-    return [
-        site.put(f"/{name}/{copy}", page(name, copy=copy or None))
-        for name in NAMES
-        for copy in range(COPIES)
-    ]
 
 
 def kept(*results):
-    return Counter(
-        item["url"].split("/")[3] for result in results for item in result.items if "url" in item
-    )
-
-
-def checked_size(index):
-    """Check that the index opens and has no damage."""
-    assert main(["index", "check", "--index", str(index)]) == 0
-    with open_index(index) as opened:
-        return len(opened)
+    return Counter(item["url"].split("/")[3] for result in results for item in result.items)
 
 
 def assert_ended_well(result):
@@ -77,40 +55,35 @@ def assert_ended_well(result):
     assert result.stats.get("log_count/ERROR", 0) == raised
 
 
-@pytest.fixture(scope="module", params=FAILING)
-def failed(request, urls, module_path):
-    directory = module_path / request.param
-    crawl = Crawl(urls, SETTINGS)
-    [result] = run(directory, crawl, setup=f"{__name__}.{request.param}")
-    return request.param, result, directory / "simhash" / "spiders" / "pages"
-
-
-def test_all_content_is_kept_while_writes_fail(failed):
-    name, result, _ = failed
+@pytest.mark.parametrize(
+    "fails", ["always", "now_and_then", pytest.param("after_a_while", marks=pytest.mark.thorough)]
+)
+def test_no_content_is_lost_while_writes_fail(site, tmp_path, fails):
+    urls = [
+        site.put(f"/{name}/{copy}", page(name, copy=copy or None))
+        for name in NAMES
+        for copy in range(COPIES)
+    ]
+    [result] = run(tmp_path, Crawl(urls, SETTINGS), setup=f"{__name__}.{fails}")
     assert_ended_well(result)
     assert set(kept(result)) == set(NAMES)
     # Pages that could be written have their copies dropped.
-    if name == "always":
+    if fails == "always":
         assert kept(result) == dict.fromkeys(NAMES, COPIES)
-        assert result.stat("errors/index") == COPIES * len(NAMES)
+        assert result.stat("errors/index") == len(urls)
     else:
-        assert kept(result).total() < COPIES * len(NAMES)
-
-
-def test_the_index_holds_what_it_said_that_it_holds(failed, capsys):
-    name, result, index = failed
-    size = checked_size(index)
+        assert kept(result).total() < len(urls)
+    index = tmp_path / "simhash" / "spiders" / "pages"
+    assert main(["index", "check", "--index", str(index)]) == 0
+    with open_index(index) as opened:
+        size = len(opened)
     assert size == result.stat("index/size")
-    assert (size == 0) == (name == "always")
-
-
-def test_a_later_crawl_drops_nothing_that_was_not_kept(failed, urls, tmp_path):
-    _, result, index = failed
-    settings = SETTINGS | INCREMENTAL | {"SIMHASH_DIR": str(index.parents[1])}
-    later = crawled(tmp_path, urls, settings)
+    assert (size == 0) == (fails == "always")
+    # A later crawl drops nothing that was not kept.
+    later = crawled(tmp_path, urls, SETTINGS | {"SIMHASH_INCREMENTAL": True})
     assert not later.stat("errors/index")
     assert set(kept(result, later)) == set(NAMES)
-    assert later.stat("index/size") >= result.stat("index/size")
+    assert later.stat("index/size") >= size
 
 
 def test_retries_without_an_index(site, tmp_path):

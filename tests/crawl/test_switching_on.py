@@ -1,8 +1,10 @@
 """Two settings, or five components by hand, switch the plugin on; off, it costs nothing."""
 
 import pytest
+from scrapy.settings import Settings
 
-from tests.crawl.harness import ADDONS, Crawl, child_environment, python, run_all, run_named
+from scrapy_simhash.crawl.settings import SimhashSettings
+from tests.crawl.harness import ADDONS, Crawl, python, run_all, run_named
 from tests.crawl.pages import put_articles
 
 MANUAL = {
@@ -105,34 +107,19 @@ def write_project(root, settings=SETTINGS, spider=SPIDER):
     return root
 
 
-def scrapy_crawl(directory, urls, **environment):
-    command = ("scrapy", "crawl", "pages", "-a", f"urls={' '.join(urls)}")
-    return python("-m", *command, cwd=directory, **environment)
-
-
 def test_in_a_project_the_index_lies_in_its_data_directory(urls, tmp_path):
     project = write_project(tmp_path / "project")
-    child = scrapy_crawl(project / "shop", urls)
+    command = ("scrapy", "crawl", "pages", "-a", f"urls={' '.join(urls)}")
+    child = python("-m", *command, cwd=project / "shop")
     assert "'simhash/near_duplicate': 1" in child.stderr
     assert (project / ".scrapy" / "simhash" / "spiders" / "pages" / "manifest.json").is_file()
     assert not (project / "shop" / ".scrapy").exists()
 
 
-@pytest.mark.thorough
-def test_under_scrapyd_there_is_no_project_directory(urls, tmp_path):
-    eggs, elsewhere = write_project(tmp_path / "eggs"), tmp_path / "elsewhere"
-    elsewhere.mkdir()
-    environment = child_environment()
-    child = scrapy_crawl(
-        elsewhere,
-        urls,
-        SCRAPY_SETTINGS_MODULE="shop.settings",
-        SCRAPY_PROJECT="shop",
-        SCRAPY_JOB="0123",
-        PYTHONPATH=f"{eggs}:{environment['PYTHONPATH']}",
-    )
-    assert "'simhash/near_duplicate': 1" in child.stderr
-    assert "'finish_reason': 'finished'" in child.stderr
-    directory = elsewhere / ".scrapy" / "simhash" / "spiders" / "pages"
-    assert (directory / "manifest.json").is_file()
-    assert str(directory) in child.stderr
+def test_without_a_scrapy_cfg_as_under_scrapyd_it_lies_in_the_working_directory(
+    tmp_path, monkeypatch
+):
+    monkeypatch.setenv("SCRAPY_SETTINGS_MODULE", "json")  # any module
+    monkeypatch.chdir(tmp_path)
+    location = SimhashSettings(Settings(), "pages").index_location("page")
+    assert location == tmp_path / ".scrapy" / "simhash" / "spiders" / "pages"

@@ -6,7 +6,7 @@ import attrs
 import pytest
 
 from tests.crawl.harness import ADDONS, Crawl, crawled, run
-from tests.crawl.pages import ARTICLES, page
+from tests.crawl.pages import ARTICLES, put_articles
 from tests.crawl.spiders import PagesSpider
 
 pytestmark = pytest.mark.thorough
@@ -74,11 +74,7 @@ class DummyResponseSpider(PagesSpider):
 
 @pytest.fixture(scope="module")
 def urls(site):
-    return [
-        site.put("/mill", page("mill")),
-        site.put("/mill-copy", page("mill", copy=1)),
-        site.put("/bees", page("bees")),
-    ]
+    return put_articles(site, "/mill mill", "/mill-copy mill 1", "/bees bees")
 
 
 def test_a_page_object_is_not_built_for_a_dropped_page(urls, tmp_path):

@@ -5,7 +5,7 @@ import re
 import pytest
 
 from tests.crawl.harness import Crawl, crawled, run
-from tests.crawl.pages import page
+from tests.crawl.pages import put_articles
 from tests.documentation_pages import DOCS
 
 pytestmark = pytest.mark.thorough
@@ -27,8 +27,8 @@ def outcomes(result):
 
 
 def test_the_documented_checks(site, tmp_path, monitors):
-    urls = [site.put(f"/{number}", page("mill", copy=number or None)) for number in range(4)]
-    distinct = [site.put(f"/own/{name}", page(name)) for name in ("bees", "paper", "tram")]
+    urls = put_articles(site, *(f"/{number} mill {number}" for number in range(4)))
+    distinct = put_articles(site, "/own/bees bees", "/own/paper paper", "/own/tram tram")
     broken = [site.put(f"/broken/{number}", "<html><body></body></html>") for number in range(3)]
     # A crawl of a hundred pages would take long.
     assert "< 100" in str(monitors)
@@ -51,11 +51,7 @@ def test_the_documented_checks(site, tmp_path, monitors):
 
 
 def test_autothrottle(site, tmp_path):
-    urls = [
-        site.put("/mill", page("mill")),
-        site.put("/copy", page("mill", copy=1)),
-        site.put("/bees", page("bees")),
-    ]
+    urls = put_articles(site, "/mill mill", "/copy mill 1", "/bees bees")
     settings = {
         "AUTOTHROTTLE_ENABLED": True,
         "AUTOTHROTTLE_DEBUG": True,

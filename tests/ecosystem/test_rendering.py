@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import json
 import os
-import threading
 from base64 import b64encode
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
 from tests.chromium import browser_path
 from tests.crawl.harness import ADDONS, IN_ORDER, Crawl, crawled, run
-from tests.crawl.pages import page
+from tests.crawl.pages import page, put_articles
+from tests.crawl.site import Answer
 from tests.crawl.spiders import PagesSpider
 
 pytestmark = pytest.mark.thorough
@@ -68,8 +67,7 @@ def test_scrapy_playwright(site, tmp_path):
 def test_browser_pages_of_dropped_pages_are_closed(site, tmp_path, errback):
     """More pages are dropped than a browser may have open."""
     pytest.importorskip("scrapy_playwright", reason="`make test-ecosystem` installs it")
-    urls = [site.put(f"/copy/{number}", page("mill", copy=number)) for number in range(4)]
-    urls.append(site.put("/bees", page("bees")))
+    urls = put_articles(site, *(f"/copy/{n} mill {n}" for n in range(4)), "/bees bees")
     requests = [
         {
             "url": url,
@@ -92,63 +90,27 @@ def test_browser_pages_of_dropped_pages_are_closed(site, tmp_path, errback):
     assert result.seen() == ["/copy/0", "/bees"]
 
 
-class ZyteAPI(BaseHTTPRequestHandler):
-    """Zyte API as far as a crawl asks it: `browserHtml`, or the body of the response."""
-
-    pages: dict[str, str]
-
-    def do_POST(self):
-        asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-        html = self.pages[asked["url"]]
-        answer = {"url": asked["url"], "statusCode": 200}
-        if asked.get("browserHtml"):
-            answer["browserHtml"] = html
-        else:
-            answer["httpResponseBody"] = b64encode(html.encode()).decode()
-            answer["httpResponseHeaders"] = [
-                {"name": "content-type", "value": "text/html; charset=utf-8"}
-            ]
-        body = json.dumps(answer).encode()
-        self.send_response(200)
-        self.send_header("Content-Type", "application/json")
-        self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)
-
-    def log_message(self, *arguments):
-        pass
-
-
-@pytest.fixture
-def zyte_api():
-    addresses = [f"https://mill.example/{name}" for name in ("mill", "copy", "bees")]
-    handler = type(
-        "Handler",
-        (ZyteAPI,),
-        {
-            "pages": dict(
-                zip(addresses, (page("mill"), page("mill", copy=1), page("bees")), strict=True)
-            )
-        },
-    )
-    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
-        thread = threading.Thread(target=server.serve_forever)
-        thread.start()
-        yield f"http://127.0.0.1:{server.server_port}/", addresses
-        server.shutdown()
-        thread.join()
-
-
-@pytest.mark.parametrize("parameters", [{"browserHtml": True}, {"httpResponseBody": True}], ids=str)
-def test_scrapy_zyte_api(zyte_api, tmp_path, parameters):
+@pytest.mark.parametrize("wanted", ["browserHtml", "httpResponseBody"])
+def test_scrapy_zyte_api(site, tmp_path, wanted):
     pytest.importorskip("scrapy_zyte_api", reason="`make test-ecosystem` installs it")
-    api, addresses = zyte_api
+    urls = [f"https://mill.example/{name}" for name in ("mill", "copy", "bees")]
+    answers = []
+    for url, html in zip(urls, (page("mill"), page("mill", copy=1), page("bees")), strict=True):
+        answer = {"url": url, "statusCode": 200, wanted: html}
+        if wanted == "httpResponseBody":
+            answer[wanted] = b64encode(html.encode()).decode()
+            content_type = "text/html; charset=utf-8"
+            answer["httpResponseHeaders"] = [{"name": "content-type", "value": content_type}]
+        headers = {"Content-Type": "application/json"}
+        answers.append(Answer(json.dumps(answer).encode(), headers=headers))
+    # The spider asks for one page after the other.
+    api = site.put_turns("/extract", *answers)
     settings = {
         "ADDONS": {**ADDONS, "scrapy_zyte_api.Addon": 400},
-        "ZYTE_API_URL": api,
+        "ZYTE_API_URL": api.removesuffix("extract"),
         "ZYTE_API_KEY": "none of anybody's",
     }
-    requests = [{"url": url, "meta": {"zyte_api_automap": parameters}} for url in addresses]
+    requests = [{"url": url, "meta": {"zyte_api_automap": {wanted: True}}} for url in urls]
     result = crawled(tmp_path, requests, settings)
     assert result.seen() == ["/mill", "/bees"], result.log
     assert result.event("/mill")["flags"] == ["zyte-api"]
