@@ -1,10 +1,17 @@
-"""The contract of `Database`, over every kind of database."""
+"""The contract of `Database`, over every kind of database, and what is a kind's own."""
 
+import os
+
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from scrapy_simhash import Scheme, open_index
+from scrapy_simhash.errors import IndexCorrupt, StorageError
 from scrapy_simhash.index import database as databases
 from scrapy_simhash.index.offline import database_kind
+
+from .backends import PACKAGES
 
 LOCATION = "/where/the/index/is"
 ROWS = [(b"K\0", b"1"), (b"K\0\0", b"2"), (b"K\xff", b""), (b"L", b"4"), (b"\xff", b"5")]
@@ -77,3 +84,82 @@ def test_logs_are_synced_in_their_order(kind, tmp_path, monkeypatch):
     assert len(synced) > 5
     assert synced == sorted(synced)
     database.close()
+
+
+# What a driver raises, and what it says → our error.
+ERRORS = {
+    "leveldb": [
+        ("CorruptionError", "Corruption: bad block", IndexCorrupt),
+        ("IOError", "IO error: /x/missing/000003.log: No space left on device", StorageError),
+        ("IOError", "IO error: /x/CURRENT: Permission denied", StorageError),
+        ("IOError", "IO error: /x/000005.ldb: No such file or directory", IndexCorrupt),
+        ("IOError", "IO error: /x/000005.ldb: Invalid argument", IndexCorrupt),
+        ("Error", "Invalid argument: other comparator", IndexCorrupt),
+    ],
+    "rocksdb": [
+        ("", "Corruption: block checksum mismatch", IndexCorrupt),
+        ("", "Invalid argument: other comparator", IndexCorrupt),
+        ("", "IO error: No such file or directory: /x/000009.sst", IndexCorrupt),
+        ("", "IO error: No space left on device: While appending to file: /x/4.log", StorageError),
+        ("", "IO error: /x/LOCK: Permission denied", StorageError),
+        ("", "IO error: While appending to file: /x/LOCK: index/4.log: No space", StorageError),
+    ],
+}
+
+
+def test_errors_of_a_driver_are_ours_and_keep_what_it_said(kind):
+    driver = pytest.importorskip(PACKAGES[kind])
+    for name, text, expected in ERRORS[kind]:
+        raised = getattr(driver, name)(text.encode()) if name else Exception(text)
+        ours = database_kind(kind).translated(LOCATION, raised)
+        assert (type(ours), ours.location) == (expected, LOCATION)
+        assert text in str(ours)
+
+
+def made(tmp_path, kind):
+    url = f"{kind}:{tmp_path / 'index'}"
+    with open_index(url, Scheme(bits=64), max_distance=3) as index:
+        index.confirm(index.observe("a", 1))
+    return url, tmp_path / "index" / kind
+
+
+def test_a_leveldb_that_was_never_finished_is_made(tmp_path):
+    pytest.importorskip("plyvel")
+    url, database = made(tmp_path, "leveldb")
+    for file in database.iterdir():
+        if file.is_file():
+            file.unlink()
+    (database / "LOCK").touch()
+    (database / "MANIFEST-000001").write_bytes(b"")
+    with open_index(url) as index:
+        index.confirm(index.observe("b", 1))
+        assert len(index) == 1
+
+
+def test_a_write_behind_one_that_was_cut_short_is_not_lost(tmp_path):
+    """LevelDB goes on behind the part of a record that a full disk left."""
+    pytest.importorskip("plyvel")
+    path = tmp_path / "database"
+    database = database_kind("leveldb")(LOCATION, path)
+    database.write([(b"a", b"1" * 100)])
+    log = max(path.glob("*.log"))
+    whole = log.stat().st_size
+    database.write([(b"b", b"2" * 100)])
+    os.truncate(log, whole + 50)
+    database._write_failed = True  # as after an error of the disk
+    database.write([(b"c", b"3" * 100)])
+    database.close()
+    database = database_kind("leveldb")(LOCATION, path)
+    assert [key for key, _ in everything(database)] == [b"a", b"c"]
+    database.close()
+
+
+def test_what_a_rocksdb_can_do_without_may_be_missing_or_damaged(tmp_path):
+    pytest.importorskip("rocksdict")
+    url, database = made(tmp_path, "rocksdb")
+    for content in (b"", b"{", None):
+        for pattern in ("OPTIONS-*", "IDENTITY", "rocksdict-config.json", "LOG*"):
+            for file in database.glob(pattern):
+                file.unlink() if content is None else file.write_bytes(content)
+        with open_index(url) as index:
+            assert [match.key for match in index.query(1)] == ["a"]

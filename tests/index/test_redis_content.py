@@ -3,7 +3,6 @@
 import random
 from collections import Counter
 from contextlib import suppress
-from dataclasses import replace
 
 import pytest
 
@@ -14,7 +13,7 @@ from scrapy_simhash.index.redis import RedisAddress
 from scrapy_simhash.index.redis.layout import digest_of, new_attempt, row_id
 from scrapy_simhash.maintenance.check import check
 from scrapy_simhash.maintenance.merge import merge
-from scrapy_simhash.maintenance.remove import delete, expire
+from scrapy_simhash.maintenance.remove import delete
 
 from .backends import FAR, PLAN, SCHEME, K, flip, found, seen
 from .test_redis_index import client_of, disconnect
@@ -64,29 +63,6 @@ def before_command(index, number, action):
 
 def problems(index):
     return list(index.store.problems())
-
-
-def test_pages_that_were_not_seen_since_expire(redis_backend, address):
-    early, late = lambda: 1000, lambda: 2000
-    with redis_backend.open(incremental=True) as index:
-        index.rules = replace(index.rules, clock=early)
-        store(index, ("a", A), ("b", B), ("copy", flip(A, 0)))
-        index.rules = replace(index.rules, clock=late)
-        store(index, ("c", C), ("copy of b", flip(B, 0)))
-    with redis_backend.open(incremental=True) as index:
-        index.rules = replace(index.rules, clock=late)
-        store(index, ("a", A))
-        handled = index.observe("b", B)
-        result = expire(address, 2000)
-        assert (result.removed_entries, result.removed_near_duplicates) == (0, 1)  # b is handled
-        index.discard(handled)
-        assert expire(address, 1000).removed_entries == 0
-        assert expire(address, 2000).removed_entries == 1
-        assert sorted(entry.key for entry in index.store.entries()) == ["a", "c"]
-        assert len(index) == 2
-        assert [line.key for line in index.near_duplicates()] == ["copy of b"]
-        assert index.query(B) == []
-        assert index.observe("b again", B).kind == "new"
 
 
 def test_rows_of_pages_that_are_gone_are_removed(redis_backend):
