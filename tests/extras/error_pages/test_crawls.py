@@ -129,14 +129,6 @@ class TestThorough:
         assert result.stat("probes/sent") == 1
         assert result.event("/articles/mill.html")["verdict"]["kind"] == "new"
 
-    def test_the_home_page_in_place_of_missing_pages(self, site, tmp_path):
-        home = site.put("/", page("clock"))
-        site.missing = Answer(page("clock").encode(), 200, HTML)
-        wanted = [{"url": home}, *requests(site, *GONE)]
-        result = crawled(tmp_path, wanted, ON)
-        assert error_pages(result) == set(GONE)
-        assert result.event("/")["verdict"]["kind"] == "new"
-
     def test_a_site_that_ignores_what_is_asked_has_no_error_pages(self, site, tmp_path):
         """Its first page is the answer, too."""
         site.missing = Answer(page("mill").encode(), 200, HTML)

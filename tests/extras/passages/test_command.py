@@ -1,12 +1,11 @@
 """``passages add`` and ``passages check``: what they take, show and refuse."""
 
-import gzip
 import json
 import re
 
 import pytest
 
-from tests.commands.samples import CHINESE, FERRY, NEW, NOTICE, PAGE, written
+from tests.commands.samples import CHINESE, FERRY, NEW, NOTICE, written
 
 
 def report(run, *arguments):
@@ -76,22 +75,6 @@ def test_a_check_shows_share_sources_and_passages(filled, folder, run):
     at = len(lines) - 1 - lines[::-1].index("https://boats.example/")
     assert re.match(r"start 0, end 37, similarity 0\.9\d\d, ", lines[at + 1])
     assert NEW not in ran.out
-
-
-@pytest.mark.parametrize(
-    ("name", "content"),
-    [
-        ("a.txt", NOTICE),
-        ("a.html", PAGE),
-        ("a.txt.gz", gzip.compress(NOTICE.encode(), mtime=0)),
-        ("a.jl", json.dumps({"text": NOTICE})),
-        ("a.txt", NOTICE.encode("utf-16")),
-    ],
-)
-def test_what_can_be_checked(filled, folder, run, name, content):
-    found = report(run, written(folder, content, name))
-    assert found["known_share"] == 1
-    assert found_in(found) == {"docs/sub/notice.html"}
 
 
 def test_texts_that_are_kept_are_compared_and_shown(run, folder):

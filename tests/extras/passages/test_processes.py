@@ -42,33 +42,6 @@ def test_ctrl_c_while_it_is_imported(monkeypatch):
     assert ended.value.code == 130
 
 
-def started(folder, many):
-    """Return a process that adds documents; the first ones are on the disk."""
-    process = start(*MODULE, "passages", "add", "--index", "i", many, in_folder=folder)
-    deadline = time.monotonic() + DEADLINE_S
-    log = folder / "i" / "documents"
-    while not any(path.stat().st_size > 20_000 for path in log.glob("*.log")):
-        assert process.poll() is None, process.stderr.read()
-        assert time.monotonic() < deadline
-        time.sleep(0.005)
-    return process
-
-
-def test_ctrl_c_keeps_what_was_added(folder, many, run):
-    process = started(folder, many)
-    process.send_signal(signal.SIGINT)
-    ran = finish(process)
-    assert (ran.code, ran.out) == (130, "")
-    assert ran.err.splitlines()[-1] == "interrupted"
-    assert "run the same command again to go on" in ran.err
-    with open_passages("i", create=False) as index:
-        before = index.documents
-    assert 0 < before < BOATS
-    values = json.loads(run("passages", "add", "--json", "--index", "i", many).out)
-    assert (values["unchanged"], values["new"]) == (before, BOATS - before)
-    assert values["index_documents"] == BOATS
-
-
 def test_a_bar_is_for_terminals(folder, many):
     ours, theirs = pty.openpty()
     # Of a terminal without a width, nothing would be seen.
@@ -89,9 +62,26 @@ def test_a_bar_is_for_terminals(folder, many):
         os.close(ours)
 
 
-def test_a_process_that_is_killed_leaves_an_index_that_opens(folder, many):
-    process = started(folder, many)
-    process.kill()
-    assert finish(process).code == -signal.SIGKILL
+@pytest.mark.parametrize("signal_", [signal.SIGINT, signal.SIGKILL])
+def test_what_was_added_when_it_is_ended_is_kept(folder, many, run, signal_):
+    process = start(*MODULE, "passages", "add", "--index", "i", many, in_folder=folder)
+    deadline = time.monotonic() + DEADLINE_S
+    log = folder / "i" / "documents"
+    while not any(path.stat().st_size > 20_000 for path in log.glob("*.log")):
+        assert process.poll() is None, process.stderr.read()
+        assert time.monotonic() < deadline
+        time.sleep(0.005)
+    process.send_signal(signal_)
+    ran = finish(process)
+    if signal_ == signal.SIGINT:
+        assert (ran.code, ran.out) == (130, "")
+        assert ran.err.splitlines()[-1] == "interrupted"
+        assert "run the same command again to go on" in ran.err
+    else:
+        assert ran.code == -signal.SIGKILL
     with open_passages("i", create=False) as index:
-        assert 0 < index.documents < BOATS
+        before = index.documents
+    assert 0 < before < BOATS
+    values = json.loads(run("passages", "add", "--json", "--index", "i", many).out)
+    assert (values["unchanged"], values["new"]) == (before, BOATS - before)
+    assert values["index_documents"] == BOATS

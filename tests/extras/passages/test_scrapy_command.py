@@ -1,4 +1,4 @@
-"""``scrapy simhash``: Scrapy's options and settings, in a project and outside, and its downloads."""
+"""``scrapy simhash``: a command of Scrapy, which downloads pages with the settings of a project."""
 
 import signal
 import socket
@@ -6,7 +6,7 @@ import socket
 import pytest
 
 from tests.commands.conftest import DEADLINE_S, MODULE, SCRAPY, finish, start
-from tests.commands.samples import CHINESE, FERRY, NOTICE, PAGE, written
+from tests.commands.samples import CHINESE, NOTICE, written
 from tests.crawl.site import serving
 
 SETTINGS = """\
@@ -49,55 +49,32 @@ def test_it_is_a_command_of_scrapy(run_process, folder):
     assert "--text-field" in ran.out
 
 
-def test_inside_a_project(run_process, project):
-    name = written(project, FERRY)
-    inside = ("sh", "-c", 'cd boats && exec "$@"', "sh")
-    ran = run_process(*inside, *SCRAPY, "passages", "add", f"../{name}")
-    assert (ran.code, ran.err) == (0, "")
-    assert (project / ".scrapy" / "simhash-passages" / "passages.json").exists()
-    # The other way to say it has the same index.
-    ran = run_process(*MODULE, "passages", "check", name)
-    assert "known_share     1.000" in ran.out
-    written(project / "boats", SETTINGS + "SIMHASH_PASSAGES = 7\n", "settings.py")
-    ran = run_process(*MODULE, "passages", "check", name)
-    assert (ran.code, ran.err) == (
-        1,
-        "error: SIMHASH_PASSAGES = 7: must be True, False, or the path of a directory\n",
-    )
+REACTORS = {
+    "default": (),
+    "select": ("-s", "TWISTED_REACTOR=twisted.internet.selectreactor.SelectReactor"),
+    "none": ("-s", "TWISTED_REACTOR_ENABLED=False", "-s", "FORCE_CRAWLER_PROCESS=True"),
+}
 
 
 @pytest.mark.thorough
-def test_a_page_is_fetched_with_the_settings_of_a_project(run_process, project, site):
+@pytest.mark.parametrize("reactor", REACTORS)
+def test_a_page_is_fetched_with_the_settings_of_a_project(run_process, project, site, reactor):
     written(project, CHINESE, "notice.txt")
     run_process(*SCRAPY, "passages", "add", "notice.txt")
     site.put("/old", b"", status=302, location=site.url("/new"))
     site.put("/new", CHINESE.encode("gb18030"), content_type="text/plain; charset=gbk")
+    site.put("/robots.txt", "User-agent: *\nDisallow: /", content_type="text/plain")
+    check = (*SCRAPY, "passages", "check", *REACTORS[reactor])
     before = len(site.hits)
-    ran = run_process(*SCRAPY, "passages", "check", site.url("/old"), "-s", "SIMHASH_ENABLED=True")
+    ran = run_process(*check, site.url("/old"), "-s", "SIMHASH_ENABLED=True")
     assert (ran.code, ran.err) == (0, "")
     assert "known_share     1.000" in ran.out
     assert site.hits[before:] == ["/old", "/new"]
     # It is no page of a crawl.
     assert [path.name for path in (project / ".scrapy").iterdir()] == ["simhash-passages"]
-    site.put("/robots.txt", "User-agent: *\nDisallow: /", content_type="text/plain")
-    ran = run_process(*SCRAPY, "passages", "check", site.url("/new"), "-s", "ROBOTSTXT_OBEY=True")
+    ran = run_process(*check, site.url("/new"), "-s", "ROBOTSTXT_OBEY=True")
     assert ran.code == 1
     assert "robots.txt forbids it" in ran.err
-    ran = run_process(*SCRAPY, "passages", "check", site.url("/new"), "--loglevel", "DEBUG")
-    assert "Crawled (200)" in ran.err
-    assert "Crawled" not in ran.out
-
-
-@pytest.mark.thorough
-@pytest.mark.parametrize(
-    "reactor",
-    ["TWISTED_REACTOR=twisted.internet.selectreactor.SelectReactor", "FORCE_CRAWLER_PROCESS=True"],
-)
-def test_other_reactors(run_process, folder, site, reactor):
-    run_process(*SCRAPY, "passages", "add", written(folder, NOTICE))
-    ran = run_process(*SCRAPY, "passages", "check", site.put("/page", PAGE), "-s", reactor)
-    assert (ran.code, ran.err) == (0, "")
-    assert "known_share     1.000" in ran.out
 
 
 @pytest.mark.parametrize(

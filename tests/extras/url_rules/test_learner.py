@@ -95,17 +95,6 @@ def test_where_the_parameter_matters_nothing_is_lost():
     assert crawl.lost == set()
 
 
-def test_a_front_controllers_parameters_are_parts_of_the_site():
-    def content_of(url):
-        return url if "catalog" in url else url.partition("&ref")[0]
-
-    crawl = Crawl(content_of)
-    crawl.ask(*(f"/index.php?page=news&n={n}&ref={ref}" for n in range(100) for ref in "ab"))
-    assert len(crawl.spared) >= 40
-    crawl.ask(*(f"/index.php?page=catalog&n=1&ref={n}" for n in range(300)))
-    assert crawl.lost == set()
-
-
 def test_a_parameter_that_matters_for_some_pages_is_given_up():
     """Every tenth page has comments."""
 
@@ -116,21 +105,6 @@ def test_a_parameter_that_matters_for_some_pages_is_given_up():
     crawl = Crawl(content_of, UrlRules(random=random.Random(3)))
     crawl.ask(*(f"/a/{n}{end}" for n in range(3000) for end in ("", "?comments")))
     assert len(crawl.lost) < 0.005 * 3300
-
-
-def test_a_site_that_changes_is_noticed():
-    changed = False
-
-    def content_of(url):
-        return url if changed else without_sid(url)
-
-    crawl = Crawl(content_of, UrlRules(explore=0.05, random=random.Random(1)))
-    crawl.ask(*topics(0, 300, "1a", "2b"))
-    before = len(crawl.spared)
-    assert before >= 150
-    changed = True
-    crawl.ask(*topics(0, 300, *range(5)))
-    assert len(crawl.spared) - before < 150
 
 
 def test_a_default_value_is_learned_where_others_matter():
@@ -146,18 +120,6 @@ def test_a_default_value_is_learned_where_others_matter():
     rules = crawl.rules.site(SITE).rules
     assert (("default", "page", "1"),) in rules
     assert (("default", "page", "2"),) not in rules
-
-
-def test_a_value_that_was_not_seen_yet_is_tested():
-    def content_of(url):
-        return url if url.endswith("comments") else url.partition("?")[0]
-
-    crawl = Crawl(content_of)
-    crawl.ask(*(f"/a/{n}{end}" for n in range(100) for end in ("", "?view=print")))
-    assert len(crawl.spared) > 50
-    before = {*crawl.spared}
-    crawl.ask("/a/5?view=comments")
-    assert {*crawl.spared} == before
 
 
 def test_a_mirror_is_learned_across_sites():
