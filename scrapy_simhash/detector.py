@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from scrapy_simhash.scheme import Scheme
 
 DEFAULT_MIN_TOKENS = 30
+DEFAULT_MAX_BYTES = 8_000_000  # of a page in a crawl, or of a record
 _EXCERPT_CHARACTERS = 400
 _TITLE_CHARACTERS = 200
 _NO_RECORD = Extraction("")

@@ -27,6 +27,7 @@ class Slice:
     :param switch: name of the setting that turns it on in a crawl; empty if no crawl uses it.
     :param settings: the rows of its settings.
     :param components: (setting of Scrapy, component, order in it): installed by the add-on.
+    :param needs_pages: it cannot be used with SIMHASH_PAGES = False.
     :param needs_page_texts: its components need the texts of pages, which are else not kept.
     :param command: its `Command`, a subcommand of ``scrapy simhash``.
     """
@@ -34,6 +35,7 @@ class Slice:
     switch: str = ""
     settings: tuple[Setting, ...] = ()
     components: tuple[tuple[str, str, int], ...] = ()
+    needs_pages: bool = False
     needs_page_texts: bool = False
     command: str = ""
 

@@ -12,6 +12,9 @@ if TYPE_CHECKING:
 
 VerdictKind = Literal["new", "near-duplicate", "unchanged", "changed", "error-page", "skipped"]
 Canonical = Literal["representative", "page"]
+# Written only if they have a value. With the default tags, item classes need not declare them.
+TAGGED_WHERE_KNOWN = ("similar_to", "similarity")
+TAGGED_FIELDS = ("kind", "representative", "distance", "fingerprint", *TAGGED_WHERE_KNOWN)
 
 
 @dataclass(frozen=True, kw_only=True)

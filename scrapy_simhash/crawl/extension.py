@@ -132,15 +132,6 @@ class SimhashExtension:
             connect(extension.item_done, signal=getattr(scrapy_signals, signal))
         return extension
 
-    def require_pages(self, name: str, value: object) -> None:
-        """Check that pages are compared. :raises SettingsError: they are not, but the setting with
-        this name and value needs it.
-        """
-        if not self.settings.pages:
-            raise SettingsError(
-                name, value, "cannot be used with SIMHASH_PAGES = False: it needs pages"
-            )
-
     @classmethod
     def of(cls, crawler: Crawler) -> Self:
         """Return the extension of a crawl, for its middlewares and pipeline.

@@ -11,12 +11,12 @@ from scrapy_simhash import signals
 from scrapy_simhash.crawl.exceptions import NearDuplicateItem
 from scrapy_simhash.crawl.extension import Component
 from scrapy_simhash.crawl.fingerprinting import NOT_CACHED
-from scrapy_simhash.crawl.settings_table import TAGGED_WHERE_KNOWN
 from scrapy_simhash.detector import PageFingerprint
 from scrapy_simhash.fingerprint import to_hex
 from scrapy_simhash.names.identities import IDENTITY_FIELDS
 from scrapy_simhash.names.names import NAME_FIELDS
 from scrapy_simhash.policy import Circumstances
+from scrapy_simhash.verdict import TAGGED_WHERE_KNOWN
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping

@@ -17,13 +17,14 @@ from scrapy.settings import SETTINGS_PRIORITIES
 from scrapy.utils.project import data_path
 
 from scrapy_simhash.confirmation import Confirmation
-from scrapy_simhash.crawl.settings_table import CORE, TAGGED_FIELDS, all_settings
+from scrapy_simhash.crawl.settings_table import all_settings
 from scrapy_simhash.errors import PlanError, SchemeError, SettingsError, SimhashError
 from scrapy_simhash.index.plan import choose_plan
 from scrapy_simhash.index.redis import RedisAddress
 from scrapy_simhash.policy import Policy
 from scrapy_simhash.setting import Setting, is_off, whole
 from scrapy_simhash.slices import slices
+from scrapy_simhash.verdict import TAGGED_FIELDS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -225,8 +226,8 @@ class SimhashSettings(SettingsReader):
         self.confirmation: Final = self.preset.confirmation
         self.redis: Final = self.redis_address(spider_name)
         """Address of the index of pages; None if SIMHASH_INDEX is not "redis"."""
-        for setting in CORE:
-            self(setting.name)
+        for name in all_settings():
+            self(name)
         self._check()
         # With item fields, the texts that slices get are those of items.
         self.needs_page_texts: Final = not fields and any(
@@ -256,6 +257,10 @@ class SimhashSettings(SettingsReader):
                 "are fields of items, and items are judged only with SIMHASH_ITEM_FIELDS: set it, "
                 "or write selectors that match on the page, such as '.sku' or '//h1'",
             )
+        for slice_ in slices_in_use(self.given):
+            if slice_.needs_pages and not self.pages:
+                reason = "cannot be used with SIMHASH_PAGES = False: it needs pages"
+                raise self.error(slice_.switch, reason)
         try:
             choose_plan(self.scheme.bits, self.max_distance)
         except PlanError as error:

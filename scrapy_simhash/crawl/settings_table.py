@@ -10,7 +10,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from scrapy_simhash.choice import choose_preset
-from scrapy_simhash.detector import DEFAULT_MIN_TOKENS
+from scrapy_simhash.detector import DEFAULT_MAX_BYTES, DEFAULT_MIN_TOKENS
 from scrapy_simhash.extraction import find_extractor
 from scrapy_simhash.extraction.selectors import compiled_selector, compiled_values
 from scrapy_simhash.index.offline import database_kind
@@ -31,15 +31,11 @@ from scrapy_simhash.setting import (
     whole,
 )
 from scrapy_simhash.slices import slices
+from scrapy_simhash.verdict import TAGGED_FIELDS
 from scrapy_simhash.workers.pages import DEFAULT_TIMEOUT_MS
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-
-# Written only if they have a value. With the default tags, item classes need not declare them.
-TAGGED_WHERE_KNOWN = ("similar_to", "similarity")
-TAGGED_FIELDS = ("kind", "representative", "distance", "fingerprint", *TAGGED_WHERE_KNOWN)
-VERDICT_FIELDS = (*TAGGED_FIELDS, "canonical")
 
 
 def _parse_names(value: Any) -> tuple[str, ...]:
@@ -355,11 +351,11 @@ ADVANCED = (
         "SIMHASH_MAX_BYTES",
         whole(1, 1 << 40),
         "Larger pages are skipped.",
-        default=8_000_000,
+        default=DEFAULT_MAX_BYTES,
     ),
     Setting(
         "SIMHASH_ITEM_TAGS",
-        mapping(*VERDICT_FIELDS),
+        mapping(*TAGGED_FIELDS, "canonical"),
         'Field of the verdict → item field, such as `{"kind": "simhash_kind"}`. If not set: '
         "in tag mode [six fields](#item-tags), in drop mode none, so that no item gets a "
         "field that your pipelines do not expect. `{}` tags no items. Item classes with "

@@ -8,10 +8,12 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from scrapy_simhash.detector import DEFAULT_MIN_TOKENS
+from scrapy_simhash.detector import DEFAULT_MAX_BYTES, DEFAULT_MIN_TOKENS
 from scrapy_simhash.documents.files import real_path
 from scrapy_simhash.errors import SimhashError
 from scrapy_simhash.index.plan import DEFAULT_EXPECTED_PAGES
+from scrapy_simhash.verdict import TAGGED_FIELDS
+from scrapy_simhash.workers.pages import DEFAULT_TIMEOUT_MS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -24,15 +26,7 @@ if TYPE_CHECKING:
 
 Format = Literal["json-lines", "json", "csv", "parquet", "html", "warc"]
 
-DEFAULT_MAX_BYTES = 8_000_000
-DEFAULT_TIMEOUT_MS = 10_000
-DEFAULT_TAGS = {
-    name: f"simhash_{name}"
-    for name in (
-        *("kind", "representative", "distance", "fingerprint", "similar_to", "similarity"),
-        "cluster",
-    )
-}
+DEFAULT_TAGS = {name: f"simhash_{name}" for name in (*TAGGED_FIELDS, "cluster")}
 STANDARD_OUTPUT = Path("-")
 
 

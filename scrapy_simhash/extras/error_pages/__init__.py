@@ -18,6 +18,7 @@ SLICE = Slice(
             ),
         ),
     ),
+    needs_pages=True,
     components=(
         ("DOWNLOADER_MIDDLEWARES", "scrapy_simhash.extras.error_pages.probing.ErrorPages", 42),
     ),

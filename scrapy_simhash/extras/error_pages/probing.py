@@ -19,7 +19,6 @@ from twisted.internet.defer import Deferred
 
 from scrapy_simhash import signals
 from scrapy_simhash.crawl.extension import SimhashExtension
-from scrapy_simhash.crawl.settings import SettingsReader, logged_settings_errors
 from scrapy_simhash.documents.masking import loggable
 from scrapy_simhash.extras.error_pages.answers import ErrorAnswers, impossible_url, is_home
 from scrapy_simhash.policy import DROP, PASS
@@ -58,16 +57,11 @@ class _Host:
 
 
 class ErrorPages:
-    """The error pages of one crawl: a downloader middleware that only answers signals.
-
-    :raises SettingsError: a setting is invalid.
-    """
+    """The error pages of one crawl: a downloader middleware that only answers signals."""
 
     def __init__(self, crawler: Crawler) -> None:
         crawl = SimhashExtension.of(crawler)
-        with logged_settings_errors():
-            self._action: PolicyAction = SettingsReader(crawler.settings)("SIMHASH_ERROR_PAGES")
-            crawl.require_pages("SIMHASH_ERROR_PAGES", self._action)
+        self._action: PolicyAction = crawl.settings("SIMHASH_ERROR_PAGES")
         self._crawler = crawler
         self._stats = crawl.stats
         self._errors = crawl.errors

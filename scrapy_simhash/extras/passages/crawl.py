@@ -22,7 +22,6 @@ from scrapy_simhash import signals
 from scrapy_simhash.crawl.extension import SimhashExtension
 from scrapy_simhash.crawl.index_calls import Syncer
 from scrapy_simhash.crawl.pipeline import tag_item
-from scrapy_simhash.crawl.settings import SettingsReader, logged_settings_errors
 from scrapy_simhash.crawl.stats import CrawlStats
 from scrapy_simhash.errors import SimhashError, StorageError
 from scrapy_simhash.extras.passages.index import open_passages
@@ -47,17 +46,13 @@ _MAX_CHARACTERS = 500_000
 
 
 class PassagesPipeline:
-    """The item pipeline that tags items with what is known of their texts (SIMHASH_PASSAGES).
-
-    :raises SettingsError: a setting is invalid.
-    """
+    """The item pipeline that tags items with what is known of their texts (SIMHASH_PASSAGES)."""
 
     def __init__(self, crawler: Crawler) -> None:
-        self._errors = SimhashExtension.of(crawler).errors
-        with logged_settings_errors():
-            read = SettingsReader(crawler.settings)
-            self._directory = read.path("SIMHASH_PASSAGES")
-            self._fields: Mapping[str, str] = read("SIMHASH_PASSAGES_TAGS")
+        crawl = SimhashExtension.of(crawler)
+        self._errors = crawl.errors
+        self._directory = crawl.settings.path("SIMHASH_PASSAGES")
+        self._fields: Mapping[str, str] = crawl.settings("SIMHASH_PASSAGES_TAGS")
         self._stats = CrawlStats(crawler.stats, "simhash/passages")
         self._index: PassageIndex | None = None
         self._syncer = Syncer()

@@ -34,5 +34,6 @@ SLICE = Slice(
         ("DOWNLOADER_MIDDLEWARES", f"{_HERE}.requests.RequestRules", 41),
         ("SPIDER_MIDDLEWARES", f"{_HERE}.requests.RulesSpiderMiddleware", -999_999),
     ),
+    needs_pages=True,
     command=f"{_HERE}.command.COMMAND",
 )

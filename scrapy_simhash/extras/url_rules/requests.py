@@ -20,7 +20,6 @@ from scrapy_simhash.crawl.arguments import CARRIED_META_KEY
 from scrapy_simhash.crawl.extension import SimhashExtension
 from scrapy_simhash.crawl.identity import IDENTITY_META_KEY
 from scrapy_simhash.crawl.retries import repeated
-from scrapy_simhash.crawl.settings import SettingsReader, logged_settings_errors
 from scrapy_simhash.crawl.stats import CrawlStats
 from scrapy_simhash.errors import StorageError
 from scrapy_simhash.extras.url_rules.evidence import decode_rules, encode_rules, merged
@@ -98,13 +97,10 @@ class RequestRules:
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
-        """Return the middleware of a crawl. :raises SettingsError: a setting is invalid."""
+        """Return the middleware of a crawl."""
         crawl = SimhashExtension.of(crawler)
-        with logged_settings_errors():
-            mode = SettingsReader(crawler.settings)("SIMHASH_URL_RULES")
-            crawl.require_pages("SIMHASH_URL_RULES", mode)
         stats = CrawlStats(crawler.stats, "simhash/url_rules")
-        rules = cls(crawl, stats, mode=mode)
+        rules = cls(crawl, stats, mode=crawl.settings("SIMHASH_URL_RULES"))
         for handler, signal in (
             (rules.open, scrapy_signals.spider_opened),
             (rules.scheduled, scrapy_signals.request_scheduled),

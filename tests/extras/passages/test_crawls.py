@@ -10,6 +10,7 @@ from scrapy.signalmanager import SignalManager
 from scrapy.statscollectors import MemoryStatsCollector
 from scrapy.utils.asyncio import run_in_thread
 
+from scrapy_simhash.crawl.settings import SettingsReader
 from scrapy_simhash.crawl.settlement import PageState
 from scrapy_simhash.extras.passages.crawl import PassagesPipeline
 from scrapy_simhash.extras.passages.index import open_passages
@@ -155,7 +156,7 @@ def test_items_that_wait_take_no_threads_from_others(tmp_path):
         signals=SignalManager(),
         crawling=True,
         spidercls=None,
-        get_extension=lambda _: SimpleNamespace(errors=None),
+        get_extension=lambda _: SimpleNamespace(errors=None, settings=SettingsReader(settings)),
     )
 
     async def crawl():
