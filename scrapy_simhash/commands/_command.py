@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from urllib.parse import unquote
 
 from scrapy_simhash.commands._settings import REDIS_OPTIONS, add_settings
+from scrapy_simhash.documents.files import file_path
 from scrapy_simhash.errors import SimhashError
 from scrapy_simhash.index.manifest import FILE_NAME
 
@@ -157,10 +158,8 @@ def location_of(text: str, options: argparse.Namespace) -> Location:
     """
     from scrapy_simhash.index.redis import SCHEMES, masked
 
-    if not text:  # Path("") is the working directory
-        raise SimhashError("the name of an index is empty: is a shell variable unset?")
     if not text.startswith(tuple(f"{scheme}://" for scheme in SCHEMES)):
-        return Path(text)
+        return file_path(text)
     url, _, name = text.partition("#")
     if not name:
         raise SimhashError(f"{masked(url)}: add # and the name of the index")

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from scrapy_simhash.documents.escaping import escaped
+from scrapy_simhash.documents.files import file_path
 from scrapy_simhash.errors import SimhashError
 
 if TYPE_CHECKING:
@@ -118,9 +119,7 @@ def writable(file: str) -> Path:
 
     :raises SimhashError: the name is empty, the path is a folder, or the parent folder is missing.
     """
-    path = Path(file)
-    if not file:  # Path("") is the working directory
-        raise SimhashError("the file name is empty: name a file to write")
+    path = file_path(file)
     if path.is_dir():
         raise SimhashError(f"{path} is a folder: name a file to write in it")
     if not path.parent.is_dir():

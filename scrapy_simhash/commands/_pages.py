@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import argparse
 import re
-import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from scrapy_simhash.commands._command import argument
+from scrapy_simhash.documents.files import file_path, standard_input
 from scrapy_simhash.documents.lines import Unreadable
 from scrapy_simhash.documents.reader import Document, DocumentReader
 from scrapy_simhash.errors import SimhashError
@@ -66,22 +66,17 @@ def existing_paths(files: Sequence[str]) -> list[Path]:
 
     :raises SimhashError: a file or folder does not exist, or its name is empty.
     """
-    for file in files:
-        _check_name(file)
-        if not Path(file).exists():
-            advice = ": standard input is not read here" if file == "-" else ""
+    paths = [file_path(file) for file in files]
+    for file in paths:
+        if not file.exists():
+            advice = ": standard input is not read here" if file == Path("-") else ""
             raise SimhashError(f"{file}: no such file{advice}")
-    return [Path(file) for file in files]
+    return paths
 
 
 def is_url(text: str) -> bool:
     """Return True for the URL of a page, and False for the name of a file."""
     return re.match(r"https?://", text, re.IGNORECASE) is not None
-
-
-def _check_name(file: str) -> None:
-    if not file:  # Path("") is the working directory
-        raise SimhashError("the file name is empty: is a shell variable unset?")
 
 
 def load_page(place: str, options: argparse.Namespace) -> Document:
@@ -111,14 +106,11 @@ def load_pages(places: Sequence[str], options: argparse.Namespace) -> list[Docum
 
 
 def _read_local(place: str, reader: DocumentReader) -> Document:
-    name, path = place, Path(place)
+    name, path = place, file_path(place)
     if place == "-":
-        if sys.stdin is None:
-            raise SimhashError("standard input is closed: name a file")
         name = STANDARD_INPUT
-        documents = reader.stream(name, sys.stdin.buffer)
+        documents = reader.stream(name, standard_input())
     else:
-        _check_name(place)
         if path.is_dir():
             raise SimhashError(f"{place} is a folder: name one file in it")
         if not path.exists():

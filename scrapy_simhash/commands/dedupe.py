@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import shutil
-import sys
 import tempfile
 from contextlib import ExitStack
 from functools import partial
@@ -29,7 +28,7 @@ from scrapy_simhash.dedupe.options import (
     Format,
 )
 from scrapy_simhash.documents.escaping import printable
-from scrapy_simhash.errors import SimhashError
+from scrapy_simhash.documents.files import file_path, standard_input
 
 if TYPE_CHECKING:
     import argparse
@@ -142,40 +141,36 @@ def _check(options: argparse.Namespace) -> None:
     ):
         if is_wrong:
             options.error(message)
-    if "-" in options.files and sys.stdin is None:
-        raise SimhashError("standard input is closed: name a file")
-    if "" in (*options.files, *options.against, options.output, options.verdicts, options.index):
-        raise SimhashError("a file name is empty: is a shell variable unset?")
 
 
 def _paths(options: argparse.Namespace, stack: ExitStack) -> DedupePaths:
     output, verdicts, index = (
-        None if name is None else Path(name)
+        None if name is None else file_path(name)
         for name in (options.output, options.verdicts, options.index)
     )
     result = verdicts if output in (None, STANDARD_OUTPUT) else output
-    standard_input = None
+    copied_input = None
     if result is None or "-" in options.files:
         folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="simhash-dedupe-"))
         # Such a run cannot be resumed, so its state is temporary.
         result = Path(folder, "output")
         if "-" in options.files:
-            standard_input = Path(folder, "standard-input.jsonl")
-            with standard_input.open("wb") as file:  # a copy, because inputs are read twice
-                shutil.copyfileobj(sys.stdin.buffer, file)
+            copied_input = Path(folder, "standard-input.jsonl")
+            with copied_input.open("wb") as file:  # a copy, because inputs are read twice
+                shutil.copyfileobj(standard_input(), file)
     return DedupePaths(
         inputs=[
-            standard_input if standard_input and file == "-" else Path(file)
+            copied_input if copied_input and file == "-" else file_path(file)
             for file in options.files
         ],
-        standard_input=standard_input,
+        standard_input=copied_input,
         output=output,
         verdicts=verdicts,
         index=index,
         state=_state_folder(result),
         overwrite=options.overwrite,
         restart=options.restart,
-        against=[Path(name) for name in options.against],
+        against=[*map(file_path, options.against)],
     )
 
 

@@ -8,6 +8,7 @@ import io
 import os
 import secrets
 import shutil
+import sys
 import zlib
 from contextlib import contextmanager
 from importlib import import_module
@@ -25,6 +26,20 @@ _BUFFER_BYTES = 1 << 18
 
 class DamagedFile(SimhashError):
     """Raised for a file that cannot be read to its end."""
+
+
+def file_path(name: str) -> Path:
+    """Return the path of a file that a user has named. :raises SimhashError: the name is empty."""
+    if not name:  # Path("") is the working directory
+        raise SimhashError("the file name is empty: is a shell variable unset?")
+    return Path(name)
+
+
+def standard_input() -> BinaryIO:
+    """Return standard input. :raises SimhashError: it is closed."""
+    if sys.stdin is None:
+        raise SimhashError("standard input is closed: name a file")
+    return sys.stdin.buffer
 
 
 def files_in(paths: Iterable[Path], *, exclude: Path | None = None) -> Iterator[Path]:

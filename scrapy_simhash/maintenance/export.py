@@ -22,7 +22,7 @@ from contextlib import ExitStack, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from scrapy_simhash.documents.files import DamagedFile, replaced, uncompressed
+from scrapy_simhash.documents.files import DamagedFile, replaced, standard_input, uncompressed
 from scrapy_simhash.errors import SchemeError, SimhashError
 from scrapy_simhash.evidence import decode_evidence, encode_evidence
 from scrapy_simhash.fingerprint import from_hex, to_hex
@@ -192,13 +192,11 @@ def read_records(name: str) -> Iterator[PlacedRecord]:
     :raises SimhashError: the file has another format or is damaged, or standard input is closed.
     :raises OSError: the file cannot be read.
     """
-    if name == STANDARD_STREAM and sys.stdin is None:
-        raise SimhashError("standard input is closed: name a file")
     number = 0
     try:
         with (
             (
-                nullcontext(sys.stdin.buffer) if name == STANDARD_STREAM else Path(name).open("rb")
+                nullcontext(standard_input()) if name == STANDARD_STREAM else Path(name).open("rb")
             ) as file,
             uncompressed(file) as lines,
         ):

@@ -46,7 +46,7 @@ LOOP = "loop cannot be read or written: Too many levels of symbolic links"
         ("in.jsonl -o o --index loop", LOOP),
         ("in.jsonl -o o --against loop", LOOP),
         ("loop -o o --format csv", LOOP),
-        ("'' -o o", "a file name is empty"),
+        ("'' -o o", "the file name is empty"),
         ("in.jsonl -o in.jsonl --overwrite", f"in.jsonl, which is read, {SAME}"),
         ("in.jsonl -o nowhere/o", "there is no folder nowhere"),
         ("in.jsonl -o o --verdicts o", f"o, the verdicts, and o, the output, {SAME}"),
