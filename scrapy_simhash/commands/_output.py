@@ -6,10 +6,8 @@ This module also formats values that several commands show.
 from __future__ import annotations
 
 import json
-import os
 import sys
 from datetime import datetime, timezone
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from scrapy_simhash.documents.escaping import escaped
@@ -19,6 +17,7 @@ from scrapy_simhash.errors import SimhashError
 if TYPE_CHECKING:
     import argparse
     from collections.abc import Iterable, Iterator, Mapping
+    from pathlib import Path
 
 _Item = TypeVar("_Item")
 # Shorter commands show no progress bar.
@@ -102,16 +101,6 @@ def note(line: str) -> None:
     """Write a message to standard error, with control characters escaped."""
     if sys.stderr is not None:
         sys.stderr.write(f"{escaped(line)}\n")
-
-
-def is_standard_output(name: str) -> bool:
-    """Return True for ``-``, and for a path of the open standard output, such as /dev/stdout."""
-    if name == "-":
-        return True
-    try:
-        return os.path.samestat(Path(name).stat(), os.fstat(sys.stdout.fileno()))
-    except (AttributeError, OSError, ValueError):
-        return False  # no such file; or stdout is missing, closed or without a descriptor
 
 
 def writable(file: str) -> Path:

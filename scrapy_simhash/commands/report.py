@@ -6,11 +6,7 @@ import sys
 from typing import TYPE_CHECKING
 
 from scrapy_simhash.commands._command import Command, argument, index_location
-from scrapy_simhash.commands._output import (
-    is_standard_output,
-    show_result,
-    writable,
-)
+from scrapy_simhash.commands._output import show_result, writable
 from scrapy_simhash.errors import SimhashError
 
 if TYPE_CHECKING:
@@ -22,7 +18,7 @@ def _run(options: argparse.Namespace) -> None:
     from scrapy_simhash.report.page import render
 
     where = index_location(options)
-    if is_standard_output(options.file):
+    if options.file == "-":
         if sys.stdout is not None:
             sys.stdout.buffer.write(render(report_data(where)).encode())
         return
