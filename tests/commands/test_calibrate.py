@@ -82,24 +82,3 @@ def test_a_dict_as_preset_is_proposed_as_it_is(pages, capsys):
     preset = {"preset": "classic", "bits": 128, "max_distance": 12}
     assert main(["calibrate", pages], settings=Settings({"SIMHASH_PRESET": preset})) == 0
     assert f"SIMHASH_PRESET = {preset!r}\n" in capsys.readouterr().out
-
-
-@pytest.mark.parametrize(
-    ("arguments", "code", "told"),
-    [
-        (["none"], 1, "none: no such file"),
-        ([""], 1, "the file name is empty"),
-        (["empty"], 1, "no page could be read"),
-        (["binary"], 1, "no page could be read"),
-        ([], 2, "required"),
-        (["-s", "SIMHASH_PRESET=broad", "pages"], 1, "there is no preset"),
-        (["--sample", "1", "pages"], 2, "from 2 to 20000"),
-    ],
-)
-@pytest.mark.usefixtures("pages")
-def test_what_cannot_be_calibrated(run, folder, arguments, code, told):
-    (folder / "empty").mkdir()
-    written(folder, b"\0\1\2", "binary")
-    ran = run("calibrate", *arguments)
-    assert (ran.code, ran.out) == (code, "")
-    assert told in ran.err

@@ -119,19 +119,3 @@ def test_pages_that_are_skipped(run, files):
     assert found["similarity"] is None
     # Nothing was compared, so nothing was confirmed or rejected.
     assert (found["reason"], found["near_duplicate"]) == (None, False)
-
-
-@pytest.mark.parametrize(
-    ("arguments", "code", "told"),
-    [
-        (["a.txt", "none.txt"], 1, "no such file"),
-        (["a.txt", "."], 1, "is a folder"),
-        (["-", "-"], 1, "can be read once"),
-        (["a.txt"], 2, "required"),
-        (["-s", "SIMHASH_PRESET=broad", "a.txt", "c.txt"], 1, "there is no preset 'broad'"),
-    ],
-)
-def test_what_cannot_be_compared(run, files, arguments, code, told):
-    ran = run("compare", *arguments)
-    assert (ran.code, ran.out) == (code, "")
-    assert told in ran.err

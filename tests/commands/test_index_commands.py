@@ -1,6 +1,7 @@
 """Commands on an index, that of the demo's crawl: what they show, and what they change."""
 
 import json
+import re
 import shutil
 
 import pytest
@@ -12,6 +13,7 @@ from scrapy_simhash.index import open_index
 from scrapy_simhash.index.manifest import Manifest
 from scrapy_simhash.maintenance.check import check
 from scrapy_simhash.maintenance.export import entry_records, near_duplicate_records
+from scrapy_simhash.scheme import Scheme
 
 MINE = "<p>" + " ".join(f"Nobody else wrote sentence {n} of mine." for n in range(40))
 
@@ -245,9 +247,48 @@ def test_a_spider_without_an_index_of_pages_has_one_of_items(run, index):
     assert "the spider other has no index" in ran.err
 
 
-@pytest.mark.parametrize("command", [("index", "query"), ("index", "stats"), ("extract",)])
-def test_an_unknown_option_shows_the_usage_of_its_command(run, index, command):
-    ran = run(*command, "--nope", *(["page.html"] if command[-1] != "stats" else []))
-    assert (ran.code, ran.out) == (2, "")
-    assert f" {' '.join(command)} [-h]" in ran.err.splitlines()[0]
-    assert ran.err.endswith("unrecognized arguments: --nope\n")
+def clusters_of(found):
+    return {
+        one["representative"]: {line["key"]: line["distance"] for line in one["near_duplicates"]}
+        for one in found["shown"]
+    }
+
+
+def test_clusters_are_as_the_crawl_found_them(run, index):
+    ran = run("index", "clusters", "--json", "--top", "0")
+    assert ran.code == 0
+    found = json.loads(ran.out)
+    pairs = {(one, key) for one, members in clusters_of(found).items() for key in members}
+    # A copy of a page that gave no items, which itself gave some, is a representative now.
+    stored = entries(index)
+    lines = [line for line in near_duplicate_records(index) if line["key"] not in stored]
+    assert pairs == {(line["representative"], line["key"]) for line in lines}
+    sizes = [len(one["near_duplicates"]) for one in found["shown"]]
+    assert sizes == sorted(sizes, reverse=True)
+    assert found["clusters"] == len(sizes)
+    ran = run("index", "clusters", "--top", "2")
+    assert ran.out.count("  distance ") == sum(sizes[:2])
+    # How many pages a crawl finds similar depends on the order of its answers.
+    said = r"([\d,]+ only similar to others: --similar lists them\n)?"
+    assert re.fullmatch(f"{said}{len(sizes) - 2} more clusters: --top 0 shows all\n", ran.err)
+    [short] = json.loads(run("index", "clusters", "--json", "--top", "1", "--members", "1").out)[
+        "shown"
+    ]
+    full = found["shown"][0]
+    assert full["pages"] == len(full["near_duplicates"]) + 1 > 2
+    assert short == full | {"near_duplicates": full["near_duplicates"][:1]}
+    reasons = [one["reason"] for one in full["near_duplicates"]]
+    assert all("a copy: " in reason and 'names "' in reason for reason in reasons)
+
+
+@pytest.mark.parametrize(
+    ("host", "count"), [("z.example", 2), ("Z.example:8080", 1), ("z.example:80", 0), ("8080", 0)]
+)
+def test_clusters_of_a_host_with_and_without_its_port(ran_json, tmp_path, host, count):
+    with open_index(tmp_path / "ports", Scheme(bits=64), max_distance=3) as index:
+        for number, port in enumerate(("", ":8080")):
+            key = f"https://z.example{port}/{number}"
+            index.confirm(index.observe(key, 0xFF << 20 * number))
+            index.observe(f"{key}?copy", 0xFF << 20 * number)
+    found = ran_json("index", "clusters", "--index", tmp_path / "ports", "--host", host)
+    assert len(clusters_of(found)) == count

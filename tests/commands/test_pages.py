@@ -1,7 +1,6 @@
 """Pages that commands are about, from files, standard input and loopback, and their schemes."""
 
 import argparse
-import gzip
 import io
 import json
 import sys
@@ -23,43 +22,6 @@ def options_of(**settings):
 
 def loaded(where, **settings):
     return _pages.load_page(str(where), options_of(**settings))
-
-
-def test_a_plain_text_is_no_page(folder):
-    name = written(folder, FERRY, "a.html")
-    with pytest.raises(SimhashError, match=r"a\.html: not HTML"):
-        loaded(name)
-
-
-@pytest.mark.parametrize(
-    ("where", "told"),
-    [
-        ("none.txt", "no such file; the URL of a page begins with http"),
-        ("ftp://boats.example/", "no such file; the URL of a page begins with http"),
-        (".", "is a folder: name one file in it"),
-        ("", "the file name is empty"),
-        ("empty.txt", "no text in it"),
-        ("binary", "binary"),
-        ("empty.jsonl", "no text in it"),
-        ("two.jsonl", "more than one document"),
-        ("long.txt", "longer than 4,000 bytes"),
-        ("cut.html.gz", "damaged gzip"),
-        ("other.jsonl", "no field 'text'"),
-    ],
-)
-def test_what_is_no_page(folder, where, told):
-    for name, content in {
-        "empty.txt": b" \n",
-        "binary": b"\0\1\2",
-        "empty.jsonl": b"\n",
-        "two.jsonl": b'{"text": "one"}\n{"text": "two"}\n',
-        "long.txt": b"boat " * 2000,
-        "cut.html.gz": gzip.compress(PAGE.encode())[:-9],
-        "other.jsonl": b'{"body": "one"}',
-    }.items():
-        written(folder, content, name)
-    with pytest.raises(SimhashError, match=told):
-        loaded(where, SIMHASH_MAX_BYTES=4000)
 
 
 class Unreadable(io.RawIOBase):
@@ -119,18 +81,3 @@ def test_several_urls_in_one_process(run_process, folder):
         ran = run_process(sys.executable, "-c", TWO_PAGES, first, "none.txt")
         assert "no such file" in ran.out
         assert len(site.hits) == hits
-
-
-@pytest.mark.parametrize(
-    ("pair", "told"),
-    [
-        ("SIMHASH_PRESET=broad", "there is no preset"),
-        ("SIMHASH_EXTRACTOR=nowhere.at_all", "ModuleNotFoundError"),
-        ("SIMHASH_MIN_TOKEN=9", "did you mean SIMHASH_MIN_TOKENS?"),
-        ("SIMHASH_MIN_TOKENS", "give NAME=VALUE"),
-    ],
-)
-def test_wrong_settings(run, folder, pair, told):
-    ran = run("extract", written(folder, PAGE, "a.html"), "-s", pair)
-    assert (ran.code, ran.out) == (1, "")
-    assert told in ran.err

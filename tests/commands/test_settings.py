@@ -66,9 +66,3 @@ REDIS = "--redis redis://a.example --redis-key x --redis-cluster"
 )
 def test_commands_take_the_options(given):
     build_parser("simhash").parse_args(given.split())
-
-
-def test_a_wrong_value_is_wrong_usage(run):
-    ran = run("extract", "--min-tokens", "x", "page.html")
-    assert ran.code == 2
-    assert "SIMHASH_MIN_TOKENS" in ran.err
