@@ -18,7 +18,6 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
-from xxhash import xxh3_64_intdigest
 
 from scrapy_simhash.clustering.pairs import Pairs, concatenate, distances, ranges, words_of
 from scrapy_simhash.errors import SimhashError
@@ -26,7 +25,7 @@ from scrapy_simhash.index.probing import Prober
 from scrapy_simhash.index.tables.prefixes import Prefixes
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Mapping
 
     from numpy.typing import NDArray
 
@@ -101,7 +100,7 @@ class CandidateSearch:
     def _spread(self, batch: Columns) -> Columns:
         count, tables = len(batch["position"]), len(self.plan.tables)
         values = [int.from_bytes(packed, "big") for packed in batch["fingerprint"]]
-        own = self._own_buckets(values)
+        own = self._prefixes.hashes_in_all(self._prefixes.packed(values))
         own_records = np.repeat(np.arange(count), tables)
         own_tables = np.tile(np.arange(tables), count)
         askers = np.flatnonzero(batch["asks"])
@@ -134,15 +133,6 @@ class CandidateSearch:
             "fingerprint": batch["fingerprint"][record],
             "stored": batch["stored"][record],
         }
-
-    def _own_buckets(self, fingerprints: Sequence[int]) -> NDArray[np.uint64]:
-        """Return the hash of the prefix in each table, a row for each fingerprint."""
-        prefixes = [self.plan.prefixes(fingerprint) for fingerprint in fingerprints]
-        if self.plan.probes:
-            return self._prefixes.hashes(np.array(prefixes, np.int64))
-        size = self.plan.bits // 8  # these may be longer than machine words
-        hashes = [[xxh3_64_intdigest(one.to_bytes(size, "big")) for one in row] for row in prefixes]
-        return np.array(hashes, np.uint64)
 
     def _shard_of(self, bucket: NDArray[np.uint64]) -> NDArray[np.int64]:
         # In two parts: a shift by 64 bits is not defined.

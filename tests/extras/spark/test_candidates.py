@@ -1,4 +1,4 @@
-"""The pairs that shards find, beside those that the probes of an index find."""
+"""The pairs that shards find, beside those that the tables of an index find."""
 
 from collections import Counter
 
@@ -9,7 +9,7 @@ from scrapy_simhash.errors import SimhashError
 from scrapy_simhash.extras.spark import candidates
 from scrapy_simhash.extras.spark.candidates import MORE, CandidateSearch
 from scrapy_simhash.index.plan import TablePlan
-from tests.index.probing_model import found_by
+from scrapy_simhash.index.tables.tables import Tables
 
 PROBED = TablePlan(128, 6, prefix_bits=16, probes=60)
 PLANS = [
@@ -71,19 +71,18 @@ def searched(search, made, most=ALL, asks=None, stored=None):
 
 
 def wanted(plan, max_distance, made):
+    """What the tables of an index find."""
     values = [int.from_bytes(one, "big") for one, _ in made]
-    found = set()
+    tables, found = Tables(plan), set()
     for record, (value, (_, certainty)) in enumerate(zip(values, made, strict=True)):
-        finds = found_by(plan, value, certainty)
-        for other in range(record):
-            distance = (value ^ values[other]).bit_count()
-            if distance <= max_distance and finds(values[other]):
-                found.add((record, other, distance))
+        [others] = tables.near([(value, certainty)], max_distance)
+        found |= {(record, other, (value ^ values[other]).bit_count()) for other in others}
+        tables.add(record, value, b"", 0)
     return found
 
 
 @pytest.mark.parametrize(("plan", "max_distance"), PLANS, ids=str)
-def test_the_pairs_are_those_of_the_probes(plan, max_distance):
+def test_the_pairs_are_those_of_an_index(plan, max_distance):
     made = records(plan.bits, noise=0.02 if plan.chosen == 3 else 0.35)
     search = CandidateSearch(plan, max_distance, COUNT)
     assert search.shard_bits == 3
