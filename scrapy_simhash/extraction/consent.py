@@ -60,8 +60,7 @@ def consent_banners(elements: Elements) -> list[HtmlElement]:
     banners = [
         element
         for element in elements.with_words(_TOPICS)
-        if element.tag in _TAGS
-        and _has_topic(f"{names_of(element)} {element.get('itemprop', '')}".lower())
+        if element.tag in _TAGS and _has_topic(_names_of(element).lower())
     ]
     fixed = {one for one in banners if _FIXED.search(one.get("style", "").lower())}
     named_so = {one for one in banners if _says_banner(one) or _is_short_banner(one)} - fixed
@@ -70,9 +69,14 @@ def consent_banners(elements: Elements) -> list[HtmlElement]:
     return _without_h1(elements, [one for one in banners if one in fixed or one in named_so])
 
 
+def _names_of(element: HtmlElement) -> str:
+    """Return the classes and the id of an element, and its label as one word."""
+    return f"{names_of(element)} {'-'.join(element.get('aria-label', '').split())}"
+
+
 def _says_banner(element: HtmlElement) -> bool:
     """Return True if a name of an element has a topic, and beside it only parts of a page."""
-    for name in names_of(element).split():
+    for name in _names_of(element).split():
         if not _has_topic(name.lower()):
             continue
         rest = [word for word in map(str.lower, _WORD.findall(name)) if not _has_topic(word)]

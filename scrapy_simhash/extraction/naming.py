@@ -139,21 +139,27 @@ def _first_headings(elements: Elements, lines: Sequence[Line]) -> list[str]:
     own = own or [line.text for line in lines if line.heading]
     if not own:
         headings = [heading for heading in elements.tagged("h1") if not is_logo(heading)]
-        own = list(filter(None, map(_text_of, headings or _with_role(elements, "1"))))
-    return own
+        own = list(filter(None, map(_text_of, headings)))
+    return own or list(_in_content(_with_role(elements, "1"), lines))
 
 
 def _lower_headings(elements: Elements, lines: Sequence[Line], count: int) -> list[str]:
     """Return the first headings of the highest levels below 1 that are in the content."""
-    content = " ".join(line.text for line in lines if not line.chrome)
-    found = (
-        text
+    lower = (
+        element
         for tag in _LOWER_HEADINGS
         for element in (*elements.tagged(tag), *_with_role(elements, tag[1:]))
-        if (text := _text_of(element))
-        and (not content or text in content or not element.text_content().strip())
     )
-    return list(islice(found, count))
+    return list(islice(_in_content(lower, lines), count))
+
+
+def _in_content(headings: Iterable[HtmlElement], lines: Sequence[Line]) -> Iterator[str]:
+    """Yield the texts of headings that are in the content, and the labels of pictures."""
+    content = " ".join(line.text for line in lines if not (line.chrome or line.aside))
+    for heading in headings:
+        text = _text_of(heading)
+        if text and (not content or text in content or not heading.text_content().strip()):
+            yield text
 
 
 def _home_links(elements: Elements, host: str) -> list[str]:
@@ -324,7 +330,8 @@ def _pictures(elements: Elements, *, is_without_headings: bool) -> Iterator[str]
     around: Iterable[HtmlElement] = (elements.root,)
     if not is_without_headings:
         lower = elements.tagged(*_LOWER_HEADINGS)[:_MAX_HEADINGS]
-        around = (*elements.tagged("h1")[:_MAX_HEADINGS], *filter(len, lower))
+        first = (h1 for h1 in elements.tagged("h1")[:_MAX_HEADINGS] if len(h1) and not is_logo(h1))
+        around = (*first, *filter(len, lower))
     for element in around:
         for image in element.iter("img"):
             if element.tag in _LOWER_HEADINGS and _shown_text(element):
@@ -343,7 +350,8 @@ def _current_crumbs(elements: Elements) -> Iterator[str]:
 
 def _end_of(breadcrumb: HtmlElement) -> str:
     """Return the last text of a breadcrumb, or ``""`` if it is in a link."""
-    for piece in breadcrumb.xpath("descendant::text()[normalize-space()][last()]"):
+    texts = "descendant::text()[normalize-space()][not(parent::script or parent::style)][last()]"
+    for piece in breadcrumb.xpath(texts):
         element = piece.getparent().getparent() if piece.is_tail else piece.getparent()
         if all(one.tag != "a" for one in (element, *element.iterancestors())):
             return " ".join(piece.split())

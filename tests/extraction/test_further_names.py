@@ -119,6 +119,8 @@ def test_facts_and_dates_below_a_general_heading_tell_pages_apart(kind, html):
         "<p>Boats came in.",
         "<p>12 May 2024",  # a number may be a date
         "<h1>Line 4</h1><nav class=breadcrumb><a href=/>Lines</a> / <a href=/4>Boats</a></nav>",
+        "<h1>Line 4</h1><ol class=breadcrumb><li><a href=/>Lines</a><script>{}</script></ol>",
+        "<h1 class=logo><img alt=Quay></h1><h1>Line 4</h1>",
         "<h1>Line 4</h1><h2>Boats <img alt='A pier'></h2>".replace("Boats", "Line 4"),
         "<p>A <b>word</b> in a text of many words that nobody takes for a heading</p><b>so</b>",
     ],
