@@ -55,7 +55,7 @@ ASIDE, OUTER, FORM_LINK = "set-aside", "outer-block", "form-link"
 _LEFT_OUT = frozenset(("aside", "dialog", "footer", "nav", "script", ASIDE))
 _OUTER_TAGS = (
     *("address", "article", "blockquote", "center", "div", "dl", "fieldset", "figure", "form"),
-    *("li", "ol", "section", "ul"),
+    *("li", "ol", "section", "td", "ul"),
 )
 _LISTING_TAGS = frozenset(("td", "th", "li", "dt", "dd"))
 # Types of an `input` that nobody fills in.

@@ -42,6 +42,8 @@ _MIN_LINES_OF_LIST = 12
 _MIN_LIST_TO_CONTENT = 0.3
 # An element with this share of the words of the page is large enough to be around the content.
 _SHARE_AROUND_CONTENT = 0.5
+# A list of links with as many words, and with the text around it, is large enough, too.
+_MIN_WORDS_OF_LIST = 20
 
 
 def content_lines(lines: Sequence[Line], *, is_document: bool = False) -> list[Line]:
@@ -97,11 +99,11 @@ def around_heading(lines: Sequence[Line]) -> Sequence[Line]:
     heading = own_heading(lines)
     if heading is None:
         return lines
-    enough = _SHARE_AROUND_CONTENT * sum(
-        line.words for line in lines if not (line.chrome or line.aside)
-    )
+    page = [line for line in lines if not (line.chrome or line.aside)]
+    enough = _SHARE_AROUND_CONTENT * words_of(page)
+    enough_text = _SHARE_AROUND_CONTENT * words_of(_texts(page))
     first = last = lines.index(heading)
-    words = running_words = 0
+    words = running_words = linked_words = 0
     for level in range(heading.level, 0, -1):
         start, end = first, last
         while first and lines[first - 1].level >= level:
@@ -111,9 +113,13 @@ def around_heading(lines: Sequence[Line]) -> Sequence[Line]:
         for line in (*lines[first:start], *lines[end:last]):
             if not (line.chrome or line.aside):
                 words += line.words
-                if line.row or line.words >= _MIN_TEXT_WORDS:
-                    running_words += line.words * (not line.is_links)
-        if words >= enough or running_words >= MAX_SHORT_WORDS:
+                if line.is_links:
+                    linked_words += line.words
+                elif line.row or line.words >= _MIN_TEXT_WORDS:
+                    running_words += line.words
+        is_list = linked_words >= max(_MIN_WORDS_OF_LIST, _MIN_LIST_TO_CONTENT * words)
+        has_text = words - linked_words >= enough_text
+        if words >= enough or running_words >= MAX_SHORT_WORDS or (is_list and has_text):
             return lines[first:last]
     return lines
 

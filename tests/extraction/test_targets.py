@@ -194,6 +194,23 @@ def test_pictures_are_entries_beside_other_lines_and_a_longer_menu():
     assert not {"a", "m"} & set(extract(page).targets)
 
 
+@pytest.mark.parametrize(
+    "form",
+    [
+        "<div>{menu}</div><div><h1>Boats</h1>{intro}{cases}</div><div>{others}</div>",
+        "<table><tr><td>{menu}<td><h1>Boats</h1>{intro}{cases}<td>{others}</table>",
+    ],
+)
+def test_a_list_below_the_heading_counts_without_a_longer_menu_beside_it(form):
+    menu = cases(200, 60, "<p><a href='/topic/{n}'>Topic {n}</a>")
+    others = cases(300, 6, "<p><a href='/boat/{n}'>Boat {n} at night</a>")
+    entries = cases(100, 10, "<p><a href='{url}'>Case {n}, Hill</a>")
+    page = form.format(menu=menu, intro=f"<p>{PARAGRAPHS[0]}", cases=entries, others=others)
+    extraction = extract(page, "segments")
+    assert set(extraction.targets) == {"case", *map(str, range(100, 110))}
+    assert "Topic" not in extraction.text
+
+
 def test_links_to_front_pages_lead_to_their_hosts():
     links = cases(100, 12, "<li><a href='https://www.firm-{n}.example/'>Website</a>")
     assert set(extract(f"<h1>Firms</h1><ul>{links}").targets) == {
