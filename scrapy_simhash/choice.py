@@ -13,12 +13,11 @@ from typing import Any
 
 from scrapy_simhash.errors import SchemeError
 from scrapy_simhash.features import IDF_WEIGHTINGS
-from scrapy_simhash.parameters import SchemeParameters
 from scrapy_simhash.scheme import DEFAULT_PRESET, PRESETS, Preset, Scheme, preset, suggestion
 
 _IMPORT_PATH = re.compile(r"[^\W\d]\w*(?:\.[^\W\d]\w*)+")
 # Users cannot choose the version: only a new release of this package changes it.
-_PARAMETERS = [field.name for field in fields(SchemeParameters) if field.name != "version"]
+_PARAMETERS = [field.name for field in fields(Scheme) if field.name != "version"]
 # Width of a scheme in bits → the preset that supplies k and confirmation.
 _BY_WIDTH = {256: PRESETS["wide"], 64: PRESETS["classic"]}
 

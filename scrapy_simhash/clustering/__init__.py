@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from scrapy_simhash.errors import SchemeError
 from scrapy_simhash.index.plan import require_distance
-from scrapy_simhash.parameters import MAX_BITS, MIN_BITS
+from scrapy_simhash.scheme import MAX_BITS, MIN_BITS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

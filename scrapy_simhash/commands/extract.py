@@ -13,10 +13,8 @@ from scrapy_simhash.documents.escaping import escaped
 if TYPE_CHECKING:
     import argparse
 
-    from scrapy_simhash.detector import PageFingerprint
     from scrapy_simhash.documents.reader import Document
-    from scrapy_simhash.extraction import Extraction, Selectors
-    from scrapy_simhash.scheme import Scheme
+    from scrapy_simhash.extraction import Selectors
 
 
 _SKIP_REASONS = {
@@ -57,7 +55,6 @@ def _show(loaded: Document, options: argparse.Namespace) -> dict[str, Any]:
         "scheme": scheme.id,
         "extractor": scheme.extractor,
         "way": extraction.way,
-        "why": _why(loaded, scheme, extraction, page),
         "selectors": _selector_counts(loaded.text, scheme.selectors) if loaded.is_html else [],
         "title": extraction.title,
         "heading": extraction.heading,
@@ -81,23 +78,6 @@ def _show(loaded: Document, options: argparse.Namespace) -> dict[str, Any]:
         for line in ("", *lines_of({**facts, "skipped": skipped, "distinct": distinct})):
             note(line)
     return facts | ({"text": extraction.text} if tokens is None else {"token_list": tokens})
-
-
-def _why(loaded: Document, scheme: Scheme, extraction: Extraction, page: PageFingerprint) -> str:
-    """Return the reason for the way in which the text was found."""
-    if not loaded.is_html:
-        return "it is plain text: all of it counts"
-    if page.error:
-        return page.error
-    if page.skipped == "not_html":
-        return "it is JSON, XML, a script or another body without HTML: a crawl does not judge it"
-    if extraction.way == "selected":
-        return "the selectors found the content"
-    prefix = "no selector found anything; " if scheme.select else ""
-    if scheme.extractor != "readability":
-        return f"{prefix}the extractor is {scheme.extractor}"
-    amount = "enough" if extraction.way == "readability" else "too little"
-    return f"{prefix}readability found {amount} of the page"
 
 
 def _selector_counts(html: str, selectors: Selectors) -> list[dict[str, Any]]:
