@@ -124,10 +124,3 @@ class TestDict:
         assert back == scheme
         assert back.id == scheme.id
         assert pickle.loads(pickle.dumps(scheme)) == scheme
-
-
-class TestCheck:
-    @pytest.mark.parametrize("value", [-1, 1 << 64, 1.0, "0", None])
-    def test_other_values_are_refused(self, value):
-        with pytest.raises(SchemeError, match="64 bits"):
-            Scheme(bits=64).check_fingerprint(value)

@@ -14,7 +14,8 @@ from scrapy.settings import Settings
 
 from scrapy_simhash import Detector, Scheme, open_index
 from scrapy_simhash.crawl.settings import SimhashSettings
-from scrapy_simhash.index.offline import default_kind_name
+from scrapy_simhash.extraction import extract
+from scrapy_simhash.index.manifest import default_kind_name
 from tests.crawl.harness import Crawl, run
 from tests.crawl.pages import page
 from tests.crawl.site import serving
@@ -70,6 +71,25 @@ def test_no_element_of_a_page_causes_a_request(extractor):
                 if extractor in OURS:  # others may find no text
                     assert verdict.kind in JUDGED, markup
         assert site.hits == []
+
+
+@pytest.mark.parametrize("extractor", INSTALLED)
+def test_no_page_reads_a_file(extractor, tmp_path):
+    secret = tmp_path / "secret"
+    secret.write_text("the combination of the safe")
+    for url in (secret.as_uri(), str(secret)):
+        entity = f'<?xml version="1.0"?><!DOCTYPE html [<!ENTITY e SYSTEM "{url}">]>'
+        page = entity + article_page(*(f"{paragraph} &e;" for paragraph in PARAGRAPHS))
+        assert "combination" not in extract(page, extractor).text
+
+
+@pytest.mark.parametrize("extractor", INSTALLED)
+def test_entities_are_not_expanded(extractor):
+    entities = '<!ENTITY e0 "harbour">' + "".join(
+        f'<!ENTITY e{n} "{f"&e{n - 1};" * 10}">' for n in range(1, 10)
+    )
+    page = f"<!DOCTYPE html [{entities}]>" + article_page(PARAGRAPHS[0] + "&e9;", *PARAGRAPHS)
+    assert len(extract(page, extractor).text) < len(page)
 
 
 WATCHED = """

@@ -1,9 +1,10 @@
-"""Secrets in URLs are masked by their names, in logs and reports."""
+"""Texts of pages are escaped for logs and terminals, and secrets in their URLs are masked."""
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from scrapy_simhash.documents.escaping import nearness, printable
 from scrapy_simhash.documents.masking import loggable, masked
 
 SECRET = "d41d8cd98f00b204"
@@ -54,3 +55,24 @@ def test_other_parts_stay(url):
 @given(st.text())
 def test_any_text_can_be_masked(text):
     assert masked(masked(text)) == masked(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("https://a.example/茶?q=ü", "https://a.example/茶?q=ü"),
+        ("one\ntwo\r\x1b[31m\x00", r"one\ntwo\r\x1b[31m\x00"),
+        ("\u202egnp.exe\u2028\ud800", r"\u202egnp.exe\u2028\ud800"),
+        ("", ""),
+        ("x" * 200, "x" * 200),
+        ("x" * 201, "x" * 199 + "…"),
+    ],
+)
+def test_what_is_shown(text, shown):
+    assert printable(text) == shown
+    assert printable(text).isprintable()
+
+
+def test_a_similarity_is_rounded_down():
+    assert nearness(3, 0.999) == "distance 3, similarity 99 %"
+    assert nearness(3, 0.29) == "distance 3, similarity 29 %"

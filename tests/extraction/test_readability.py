@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
-import json
 import logging
 import random
 
@@ -72,26 +70,6 @@ class TestSameText:
         assert sum(bool(lean(page)) for page in pages) > 0.88 * count
         # A link density near its limit may be on the other side of it.
         assert len(differing) <= 1, differing
-
-    @pytest.mark.thorough
-    def test_real_pages(self, shared):
-        count = 0
-        differing = []
-        for path in shared.glob("data/*/docs.jsonl"):
-            lines = map(json.loads, path.read_text(encoding="utf-8").splitlines())
-            files = [document["file"] for document in lines if "file" in document]
-            for name in files[:: max(len(files) // 23, 1)][:23]:
-                content = (path.parent / name).read_bytes()
-                content = gzip.decompress(content) if name.endswith(".gz") else content
-                count += 1
-                html = content.decode("utf-8", "replace").replace("\0", "")
-                extraction = extract(html, "readability-only")
-                # The text of a page that a script draws is what it declares.
-                text = stock(html) if extraction.way == "declared" else extraction.text
-                if letters(text) != letters(stock(html)):
-                    differing.append(name)
-        assert count >= 230
-        assert len(differing) <= count / 100, differing
 
 
 WORDS = "the ferry harbour bread, post island rain. storm boats, captain night. of and to".split()

@@ -44,20 +44,6 @@ def test_verdicts_are_those_of_dedupe(spark, records, tmp_path, name):
     assert [*map(said_by_spark, found.collect())] == [*map(said, expected)]
 
 
-@pytest.mark.thorough
-def test_verdicts_are_the_same_however_the_rows_lie(spark, records, tmp_path):
-    from scrapy_simhash.extras.spark import duplicates
-
-    options = options_of()
-    found = []
-    for partitions in (1, 7):
-        made = frame(spark, records, partitions)
-        folder = str(tmp_path / str(partitions))
-        rows = duplicates(made, options, order="n", work=folder).orderBy("n").collect()
-        found.append([row.asDict() for row in rows])
-    assert found[0] == found[1]
-
-
 @pytest.mark.parametrize(
     ("fields", "message"),
     [
