@@ -114,17 +114,18 @@ def test_values_of_any_kind_are_read(results):
     assert result.stat("item/skipped/few_tokens") == 1
 
 
-def test_earlier_crawls_count_only_where_that_is_asked_for(pages, tmp_path):
-    items = {"/a": [item("mill"), item("bees")]}
+@pytest.mark.parametrize(
+    ("settings", "kept"),
+    [
+        (FIELDS, [["mill", "bees"], ["mill 1", "paper"], ["mill", "bees"]]),
+        (INCREMENTAL, [["mill", "bees"], ["paper"], []]),
+    ],
+)
+def test_earlier_crawls_count_only_where_that_is_asked_for(pages, tmp_path, settings, kept):
+    first = crawl(pages, {"/a": [item("mill"), item("bees")]}, settings)
     copies = {"/b": [item("mill", 1), item("paper"), item("mill", 2)]}
-    for kept, settings in (
-        ([["mill", "bees"], ["mill 1", "paper"]], FIELDS),
-        ([["mill", "bees"], ["paper"], []], INCREMENTAL),
-    ):
-        crawls = [crawl(pages, items, settings), crawl(pages, copies, settings)]
-        crawls += crawls[:1] if settings is INCREMENTAL else []
-        directory = tmp_path / str(len(crawls))
-        assert [ids(result) for result in run(directory, *crawls)] == kept
+    results = run(tmp_path, first, crawl(pages, copies, settings), first)
+    assert [ids(result) for result in results] == kept
 
 
 COPYING = {"tests.crawl.components.CopyingPipeline": 10}

@@ -1,8 +1,6 @@
 """No worker outlives its parent, however the parent ends."""
 
 import json
-import os
-import signal
 import subprocess
 import sys
 import time
@@ -11,7 +9,6 @@ from contextlib import contextmanager
 import pytest
 
 from tests.crawl.harness import child_environment
-from tests.crawl.worker_extractors import GO
 from tests.workers.watching import DEADLINE_S, eventually, is_gone, needs_proc, state_of
 
 pytestmark = needs_proc
@@ -129,26 +126,3 @@ pool.close()
         assert parent.wait(DEADLINE_S) == 0
         assert all(map(is_gone, workers))
         assert [path.name for path in tmp_path.glob("done-*")] == [f"done-in-{parent.pid}"]
-
-
-@pytest.mark.thorough
-def test_a_crawl_that_is_stopped_for_a_while_loses_no_page(tmp_path):
-    """As by ``Ctrl-Z``, and ``fg`` after more than the time-out."""
-    code = """
-pool.meet(2, directory / "meeting")
-page = ask(f"meet {directory}")
-pool.until(lambda: arrived(directory))
-say(pool.pids)
-say([pool.results(page)[0].skipped, pool.replaced])
-pool.close()
-"""
-    timeout_ms = 3000
-    with script(tmp_path, code, timeout_ms) as parent:
-        workers = heard(parent)
-        os.killpg(parent.pid, signal.SIGSTOP)
-        eventually(lambda: {state_of(process) for process in (parent.pid, *workers)} == {"T"})
-        time.sleep(timeout_ms / 1000 + 0.5)
-        (tmp_path / GO).touch()
-        os.killpg(parent.pid, signal.SIGCONT)
-        assert heard(parent) == [None, 0]
-        assert parent.wait(DEADLINE_S) == 0

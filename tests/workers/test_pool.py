@@ -142,23 +142,21 @@ def test_time_in_which_the_parent_was_busy_does_not_count(start_pool):
     assert pool.replaced == 0
 
 
-def test_a_page_that_takes_too_much_memory_costs_one_worker(start_pool):
-    pool = start_pool().until_ready()
-    taking, behind = pool.ask("take 2000"), pool.ask(number=1)
-    assert pool.results(taking) == [PageFingerprint(skipped="memory")]
-    assert pool.results(behind)[0].fingerprint == fingerprint_of(1)
-    assert pool.replaced == 1
-
-
-@pytest.mark.parametrize("order", ["kill", pytest.param("exit 0", marks=pytest.mark.thorough)])
-def test_a_page_that_kills_is_skipped_after_two_workers(start_pool, starts, order):
+@pytest.mark.parametrize(
+    ("order", "skipped", "deaths"),
+    [
+        ("take 2000", "memory", 1),
+        ("kill", "worker_died", 2),
+        pytest.param("exit 0", "worker_died", 2, marks=pytest.mark.thorough),
+    ],
+)
+def test_a_page_that_kills_or_takes_too_much_memory_is_skipped(start_pool, order, skipped, deaths):
     """The pages before and behind it, in the same workers, are not."""
     pool = start_pool().until_ready()
     before, killing, behind = pool.ask(number=1), pool.ask(order), pool.ask(number=2)
-    assert pool.results(killing) == [PageFingerprint(skipped="worker_died")]
+    assert pool.results(killing) == [PageFingerprint(skipped=skipped)]
     assert [page.fingerprint for page in pool.results(before, behind)] == fingerprints_of((1, 2))
-    assert pool.replaced == 2
-    assert len(starts) == 3
+    assert pool.replaced == deaths
 
 
 def test_a_page_is_not_blamed_for_the_death_of_the_worker_behind_another(start_pool, tmp_path):
