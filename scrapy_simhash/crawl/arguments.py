@@ -83,6 +83,7 @@ _PREFIXES = (
     "splash",
     "wayback",
     "zyte_api",
+    "_pre_mw_headers",  # of scrapy-zyte-api
 )
 _BROWSER_HEADERS = re.compile(
     "accept.*|cache-control|connection|cookie|dnt|host|if-.*|keep-alive|origin|pragma|"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import attrs
 import pytest
 
-from tests.crawl.harness import ADDONS, Crawl, crawled, run
+from tests.crawl.harness import ADDONS, IN_ORDER, Crawl, crawled, run
 from tests.crawl.pages import ARTICLES, put_articles
 from tests.crawl.spiders import PagesSpider
 
@@ -13,7 +13,8 @@ pytestmark = pytest.mark.thorough
 pytest.importorskip("scrapy_poet", reason="`make test-ecosystem` installs scrapy-poet")
 pytest.importorskip("zyte_common_items", reason="`make test-ecosystem` installs it")
 
-from scrapy_poet import PageObjectInputProvider  # noqa: E402
+from scrapy import Request  # noqa: E402, TC002 - read by scrapy-poet
+from scrapy_poet import DummyResponse, PageObjectInputProvider  # noqa: E402
 from web_poet import WebPage, field  # noqa: E402
 from zyte_common_items import Article  # noqa: E402
 
@@ -44,7 +45,7 @@ class ArticlePage(WebPage[TaggedArticle]):
 
 
 class PageObjectSpider(PagesSpider):
-    async def parse(self, response, page):
+    async def parse(self, response, page: ArticlePage):
         self.note(response)
         yield await page.to_item()
 
@@ -60,14 +61,14 @@ class Story:
 class StoryProvider(PageObjectInputProvider):
     provided_classes = {Story}  # noqa: RUF012 - scrapy-poet's own form
 
-    def __call__(self, to_provide, request):
+    def __call__(self, to_provide, request: Request):
         name, _, copy = request.url.rpartition("/")[2].partition("-")
         headline, text = ARTICLES[name]
         return [Story(headline, text.replace("the", "this", 1) if copy else text)]
 
 
 class DummyResponseSpider(PagesSpider):
-    def parse(self, response, story):
+    def parse(self, response: DummyResponse, story: Story):
         self.note(response, kind=type(response).__name__)
         yield Article(url=response.url, headline=story.headline, articleBody=story.text)
 
@@ -79,10 +80,13 @@ def urls(site):
 
 def test_a_page_object_is_not_built_for_a_dropped_page(urls, tmp_path):
     spider = "tests.ecosystem.test_items.PageObjectSpider"
+    # From `start()`: what middlewares add to requests of `engine.crawl` counts as the spider's own.
+    how = {"spider": spider, "arguments": {"at_once": True}}
+    settings = SETTINGS | IN_ORDER
     dropped, tagged = run(
         tmp_path,
-        Crawl(urls, SETTINGS, spider=spider, name="dropped"),
-        Crawl(urls, SETTINGS | {"SIMHASH_ACTION": "tag"}, spider=spider, name="tagged"),
+        Crawl(urls, settings, name="dropped", **how),
+        Crawl(urls, settings | {"SIMHASH_ACTION": "tag"}, name="tagged", **how),
     )
     assert dropped.seen() == ["/mill", "/bees"], dropped.log
     assert [item["url"] for item in dropped.items] == [urls[0], urls[2]]
