@@ -66,15 +66,6 @@ def make_readability_fail() -> None:
     document.summary = giving_up
 
 
-class ForgivingMiddleware:
-    """Returns an item for an exception of a callback."""
-
-    def process_spider_exception(self, response: Any, exception: Exception) -> Any:
-        if isinstance(exception, RuntimeError):
-            return [{"url": response.url, "forgiven": True}]
-        return None
-
-
 class RefusingMiddleware:
     """Refuses pages that are on their way to a callback."""
 

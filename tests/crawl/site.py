@@ -21,14 +21,7 @@ class Answer:
     body: bytes
     status: int = 200
     headers: Mapping[str, str] = field(default_factory=dict)
-    barrier: threading.Barrier | HangUp | None = None
-
-
-class HangUp:
-    """Ends the connection of an answer, in place of a barrier."""
-
-    def wait(self) -> None:
-        raise ConnectionAbortedError
+    barrier: threading.Barrier | None = None
 
 
 def html(body: str) -> Answer:

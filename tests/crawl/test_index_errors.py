@@ -67,15 +67,8 @@ def test_a_second_process_is_refused_a_locked_index(urls, index, tmp_path):
     assert crawled(tmp_path, urls).event("/mill")["verdict"]["kind"] == "unchanged"
 
 
-DAMAGES = {
-    "manifest": lambda index: (index / "manifest.json").write_text('{"format": "scr'),
-    "CURRENT": lambda index: (index / "leveldb" / "CURRENT").write_bytes(b"\xff\x00garbage" * 20),
-}
-
-
-@pytest.mark.parametrize("damage", DAMAGES)
-def test_a_corrupt_index_is_set_aside_as_it_is(urls, index, tmp_path, damage):
-    DAMAGES[damage](index)
+def test_a_corrupt_index_is_set_aside_as_it_is(urls, index, tmp_path):
+    (index / "manifest.json").write_text('{"format": "scr')
     before = contents(index)
     first, second = run(tmp_path, Crawl(urls, {"SIMHASH_INCREMENTAL": True}), Crawl(urls))
     for result, kind in ((first, "new"), (second, "unchanged")):
@@ -86,7 +79,6 @@ def test_a_corrupt_index_is_set_aside_as_it_is(urls, index, tmp_path, damage):
     assert str(aside) in warning
     # To find out whether a sound database is open elsewhere, it is opened, which rewrites its files.
     assert contents(aside)["manifest.json"] == before["manifest.json"]
-    assert "manifest" in damage or contents(aside) == before
     assert first.stat("index_does_not_fit") == 1
     assert not second.lines("WARNING")
 

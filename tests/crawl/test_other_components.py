@@ -31,15 +31,6 @@ def test_a_page_that_its_server_does_not_send_again_is_unchanged(site, tmp_path)
     assert second.event("/etag")["verdict"]["kind"] == "unchanged"
 
 
-def test_a_middleware_may_handle_what_a_callback_raises(site, urls, tmp_path):
-    # Its item stays; but the callback failed, so the page's copy is requested.
-    settings = {"SPIDER_MIDDLEWARES": {f"{COMPONENTS}.ForgivingMiddleware": 900}}
-    result = crawled(tmp_path, urls[:2], settings, arguments={"failing": ["/mill"]})
-    assert [item.get("forgiven") for item in result.items] == [True, None]
-    assert result.seen() == ["/mill", "/copy"]
-    assert result.stat("index/size") == 1
-
-
 def test_a_page_that_another_middleware_refuses_is_not_stored(site, urls, tmp_path):
     settings = {"SPIDER_MIDDLEWARES": {f"{COMPONENTS}.RefusingMiddleware": 900}}
     refused, copies = run(

@@ -2,13 +2,11 @@
 
 import pytest
 from scrapy import signals
-from scrapy.downloadermiddlewares.retry import get_retry_request
 
 from scrapy_simhash import open_index
 from tests.crawl.harness import IN_ORDER, Crawl, crawled, run
 from tests.crawl.pages import page, put_articles
 from tests.crawl.retry_spiders import HELD_AT_MOST, ScriptedSpider, until
-from tests.crawl.spiders import FromCrawler
 
 COPIES = 3
 SETTINGS = IN_ORDER | {"SIMHASH_WORKERS": 0}
@@ -45,13 +43,6 @@ class SecondOfTwoSpider(ScriptedSpider):
 
     def is_idle(self):
         HAPPENED.add("idle")
-
-
-class AskingAgain(FromCrawler):
-    """A spider middleware that retries pages whose callback raised."""
-
-    def process_spider_exception(self, response, exception):
-        return [get_retry_request(response.request, spider=self.crawler.spider, reason="error")]
 
 
 class TakingOne:
@@ -156,13 +147,6 @@ def test_a_copy_waits_for_the_page_of_another_crawl(site, tmp_path, script, expe
 
 
 # More than one thing at once
-
-
-def test_incremental_too_a_middleware_may_ask_again_for_a_page_that_failed(site, tmp_path):
-    original = site.put("/asked", page("mill"))
-    settings = INCREMENTAL | {"SPIDER_MIDDLEWARES": {f"{__name__}.AskingAgain": 900}}
-    [result] = run(tmp_path, crawl("asked", original, script=["raise"], **settings))
-    assert kept(result) == ["/asked"]
 
 
 def test_a_page_whose_output_somebody_stops_reading_is_no_reason_to_drop_its_copies(site, tmp_path):

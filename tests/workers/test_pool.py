@@ -84,12 +84,11 @@ def test_answers_are_those_of_the_detector(start_pool):
     assert pool.replaced == 0
 
 
-@pytest.mark.parametrize("as_bytes", [pytest.param(False, marks=pytest.mark.thorough), True])
-def test_texts_larger_than_any_buffer_go_both_ways_at_once(start_pool, as_bytes):
+def test_texts_larger_than_any_buffer_go_both_ways_at_once(start_pool):
     """While a worker sends one, it does not read the next one."""
     pool = start_pool(keep_text=True).until_ready()
     pages = [page_with(number=n) + f"<p>{ENGLISH}</p>" * (4 * MIB // len(ENGLISH)) for n in "1234"]
-    futures = [pool.submit(page.encode() if as_bytes else page) for page in pages]
+    futures = [pool.submit(page.encode()) for page in pages]
     for future in futures:
         [answer] = pool.results(future)
         assert len(answer.text) > 2 * MIB
