@@ -153,19 +153,17 @@ def _run_crawl(
         atexit._run_exitfuncs()
 
 
-def run_all(
+def run(
     directory: Path,
     *groups: Crawl | list[Crawl],
     process: str = "AsyncCrawlerProcess",
     process_settings: dict[str, Any] | None = None,
     setup: str | None = None,
-    forked: bool = True,
-) -> tuple[list[Result], list[str]]:
+) -> list[Result]:
     """Run groups of crawls in one child, one after the other; the crawls of a list at once.
 
     Indexes lie in `directory` (SIMHASH_DIR) unless a crawl says otherwise, and the plugin is on.
-    `setup` is a function that the child calls first. Returns the results, and which of the project's
-    heavier dependencies are imported: in a child that is forked, all.
+    `setup` is a function that the child calls first.
     """
     directory.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=directory, prefix="run-") as exchange:
@@ -187,16 +185,8 @@ def run_all(
             ),
             encoding="utf-8",
         )
-        if forked:
-            _fork(directory, scenario, outcome, Path(exchange, "output.txt"))
-        else:
-            python("-m", "tests.crawl.run_crawl", scenario, outcome, cwd=directory)
-        told = json.loads(outcome.read_text(encoding="ascii"))
-    return [Result(**crawl) for crawl in told["crawls"]], told["modules"]
-
-
-def run(directory: Path, *groups: Crawl | list[Crawl], **how: Any) -> list[Result]:
-    return run_all(directory, *groups, **how)[0]
+        _fork(directory, scenario, outcome, Path(exchange, "output.txt"))
+        return [Result(**crawl) for crawl in json.loads(outcome.read_text(encoding="ascii"))]
 
 
 def crawled(

@@ -6,42 +6,15 @@ import gc
 from contextlib import suppress
 from importlib import import_module
 
-# No reactor, and nothing that starts threads.
-IMPORTED = (
-    "scrapy.cmdline",
-    "scrapy.crawler",
-    "scrapy.core.engine",
-    "scrapy.core.downloader.contextfactory",
-    "scrapy.core.downloader.handlers.http11",
-    "scrapy.downloadermiddlewares.cookies",
-    "scrapy.downloadermiddlewares.httpcompression",
-    "scrapy.downloadermiddlewares.retry",
-    "scrapy.extensions.httpcache",
-    "scrapy.extensions.memusage",
-    "scrapy.extensions.remote_control",
-    "scrapy.linkextractors",
-    "scrapy.pipelines",
-    "scrapy.spidermiddlewares.metacopy",
-    "scrapy.squeues",
-    "twisted.internet.asyncioreactor",
-    "twisted.web.client",
-    "aiohttp.web",
-    "OpenSSL",
-    "tldextract",
-    # Most of what the plugin needs; a test checks what a crawl imports itself.
-    "numpy",
-    "rapidfuzz.fuzz",
-    "rjieba",
-    # Of the project, and of what it imports late.
-    "scrapy_simhash.crawl.addon",
-    "scrapy_simhash.crawl.extension",
-    "scrapy_simhash.crawl.middleware",
-    "scrapy_simhash.crawl.pipeline",
-    "scrapy_simhash.crawl.crawl_report",
-    "jieba",
-    "plyvel",
-    "tests.crawl.spiders",
-)
+# No reactor, and nothing that starts threads; a test checks what a crawl imports itself.
+IMPORTED = """
+    scrapy.cmdline scrapy.core.engine scrapy.core.downloader.handlers.http11 aiohttp.web
+    scrapy.downloadermiddlewares.cookies scrapy.downloadermiddlewares.httpcompression
+    scrapy.downloadermiddlewares.retry scrapy.extensions.httpcache scrapy.extensions.memusage
+    scrapy.extensions.remote_control scrapy.spidermiddlewares.metacopy scrapy.squeues
+    scrapy_simhash.crawl.addon scrapy_simhash.crawl.middleware scrapy_simhash.crawl.pipeline
+    rapidfuzz.fuzz rjieba jieba plyvel tests.crawl.spiders
+""".split()
 for name in IMPORTED:
     with suppress(ImportError):  # not in every Scrapy
         import_module(name)

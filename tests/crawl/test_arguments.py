@@ -196,7 +196,10 @@ def test_cookies_headers_and_flags_of_the_user():
 @pytest.mark.parametrize(
     "given",
     [{"headers": {name: "value"}} for name in ("User-Agent", "Referer", "Sec-Fetch-Mode")]
-    + [{"meta": {key: object()}} for key in ("depth", "proxy", "playwright_page", "_auth_proxy")],
+    + [
+        {"meta": {key: object()}}
+        for key in ("depth", "playwright_page", "_auth_proxy", "_pre_mw_headers")
+    ],
 )
 def test_what_browsers_send_and_meta_for_downloading_do_not_count(given):
     assert hash_of(**given) == hash_of()

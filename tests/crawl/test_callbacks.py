@@ -1,7 +1,5 @@
 """Spiders of every kind, under every reactor and under none."""
 
-from importlib.util import find_spec
-
 import pytest
 
 from tests.crawl.harness import Crawl, run_named
@@ -17,17 +15,6 @@ REACTORS = {
     },
     "none": {"process_settings": {"TWISTED_REACTOR_ENABLED": False}},
 }
-HTTP_LIBRARIES = {"_aiohttp": "aiohttp", "_httpx": "httpx"}
-
-
-def reactorless_handlers():
-    """Return settings for our handler if the library of Scrapy's own handler is missing."""
-    for handler, library in HTTP_LIBRARIES.items():
-        if find_spec(f"scrapy.core.downloader.handlers.{handler}"):
-            if find_spec(library):
-                return {}
-            break
-    return {"http": "tests.crawl.handlers.UrllibDownloadHandler"}
 
 
 @pytest.fixture(
@@ -52,16 +39,13 @@ def results(request, every_index, site, tmp_path_factory):
         }.items():
             url = site.put(f"/{number}{end}", body)
             requests.append({"url": url, "callback": style, "errback": end != "-failing"})
-    settings = {}
-    if request.param == "none":
-        settings["DOWNLOAD_HANDLERS"] = reactorless_handlers()
     failing = {"failing": [f"/{number}-failing" for number in range(len(STYLES))]}
     tag = {"SIMHASH_ACTION": "tag", "SIMHASH_FOLLOW": False}
     nothing = [{"url": site.url(path), "callback": "parse_nothing"} for path in ("/0", "/0-copy")]
     crawls = {
-        "drop": Crawl(requests, settings, arguments=failing),
-        "tag": Crawl(requests, settings | tag, arguments=failing),
-        "nothing": Crawl(nothing, settings),
+        "drop": Crawl(requests, arguments=failing),
+        "tag": Crawl(requests, tag, arguments=failing),
+        "nothing": Crawl(nothing),
     }
     found = run_named(tmp_path_factory.mktemp("callbacks"), crawls, **REACTORS[request.param])
     for result in found.values():

@@ -17,7 +17,6 @@ import pytest
 from scrapy_simhash import open_index
 from scrapy_simhash.commands.main import main as index_command
 from tests.crawl.harness import ADDONS, child_environment
-from tests.crawl.test_callbacks import reactorless_handlers
 from tests.crawl.worker_extractors import OBEDIENT, page_with
 from tests.workers.watching import arrived, children_of, eventually, members_of, needs_proc
 
@@ -127,8 +126,6 @@ def crawling(site, directory, *, timeout_s=TIMEOUT_S, reactor="asyncio"):
         "TELNETCONSOLE_ENABLED": False,
         "LOG_LEVEL": "INFO",
     }
-    if reactor == "none":
-        settings["DOWNLOAD_HANDLERS"] = reactorless_handlers()
     spider.write_text(SPIDER.format(url=site.url("/0"), settings=settings))
     with (directory / "log").open("wb") as log:
         process = subprocess.Popen(

@@ -26,7 +26,7 @@ class Pages(scrapy.Spider):
         return
         yield
 
-settings = {"ADDONS": {"scrapy_simhash.Addon": 500}, "SIMHASH_ENABLED": True,
+settings = {"ADDONS": {"scrapy_simhash.Addon": 500}, "SIMHASH_ENABLED": sys.argv[2] == "on",
             "SIMHASH_DIR": sys.argv[1], "TELNETCONSOLE_ENABLED": False, "LOG_LEVEL": "WARNING"}
 process = AsyncCrawlerProcess(settings)
 crawler = process.create_crawler(Pages)
@@ -50,9 +50,15 @@ def test_a_start_with_an_existing_index_loads_only_what_it_uses(tmp_path):
     directory = tmp_path / "spiders" / "pages"
     with open_index(directory, Scheme.preset(DEFAULT_PRESET)):
         pass
-    child = python("-W", "ignore", "-c", START, tmp_path, cwd=tmp_path)
-    told = json.loads(child.stdout.splitlines()[-1])
-    assert (told["reason"], told["size"]) == ("finished", 0), child.stderr
+    off, told = (
+        json.loads(python("-W", "ignore", "-c", START, tmp_path, how, cwd=tmp_path).stdout)
+        for how in ("off", "on")
+    )
+    assert [(one["reason"], one["size"]) for one in (off, told)] == [
+        ("finished", None),
+        ("finished", 0),
+    ]
+    assert not {"scrapy_simhash.crawl.judging", "plyvel", "numpy", *UNUSED} & {*off["started"]}
     tops = {name.partition(".")[0] for name in told["imported"]}
     assert tops - sys.stdlib_module_names == {"scrapy_simhash"}
     assert [name for name in told["imported"] if name.startswith("scrapy_simhash.")] == []

@@ -3,7 +3,7 @@
 import pytest
 
 from tests.crawl.harness import Crawl, crawled, run
-from tests.crawl.test_callbacks import REACTORS, reactorless_handlers
+from tests.crawl.test_callbacks import REACTORS
 from tests.crawl.worker_extractors import OBEDIENT, page_with
 
 pytestmark = pytest.mark.thorough
@@ -27,8 +27,6 @@ def test_pages_that_hang_or_kill_pass_are_told_in_a_line_each_and_the_crawl_goes
         for number, path in enumerate(paths)
     ]
     settings = OBEYING | {"SIMHASH_WORKERS": 2, "SIMHASH_TIMEOUT_MS": TIMEOUT_MS}
-    if reactor == "none":
-        settings["DOWNLOAD_HANDLERS"] = reactorless_handlers()
     crawl = Crawl(urls, settings, arguments={"at_once": True})
     [result] = run(tmp_path, crawl, **REACTORS[reactor])
     assert result.finish_reason == "finished"

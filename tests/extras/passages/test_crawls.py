@@ -17,7 +17,7 @@ from scrapy_simhash.extras.passages.index import open_passages
 from scrapy_simhash.policy import PASS
 from tests.crawl.harness import Crawl, run_named
 from tests.crawl.pages import ARTICLES, page, put_articles
-from tests.crawl.test_callbacks import REACTORS, reactorless_handlers
+from tests.crawl.test_callbacks import REACTORS
 
 PARAGRAPHS = ARTICLES["mill"][1].split("\n")
 TAGS = {"known_share": "known", "sources": "sources", "common_share": "common"}
@@ -181,9 +181,7 @@ def test_items_that_wait_take_no_threads_from_others(tmp_path):
 
 @pytest.mark.parametrize("reactor", ["select", "none"])
 def test_items_are_tagged_without_asyncio_or_without_a_reactor(pages, tmp_path, reactor):
-    settings = {"DOWNLOAD_HANDLERS": reactorless_handlers()} if reactor == "none" else {}
-    paths = ["/mill", "/bees"]
-    crawls = {"pages": crawl(pages, paths, tmp_path / "index", **settings)}
+    crawls = {"pages": crawl(pages, ["/mill", "/bees"], tmp_path / "index")}
     result = run_named(tmp_path, crawls, **REACTORS[reactor])["pages"]
     items = items_by_path(pages, result)
     assert items["/bees"]["known"] > items["/mill"]["known"] == 0.0
