@@ -18,17 +18,16 @@ from scrapy.utils.defer import maybe_deferred_to_future
 from twisted.internet.defer import Deferred
 
 from scrapy_simhash import signals
-from scrapy_simhash.crawl.extension import SimhashExtension
+from scrapy_simhash.crawl.extension import Component
 from scrapy_simhash.documents.masking import loggable
 from scrapy_simhash.extras.error_pages.answers import ErrorAnswers, impossible_url, is_home
 from scrapy_simhash.policy import DROP, PASS
 from scrapy_simhash.verdict import Verdict
 
 if TYPE_CHECKING:
-    from scrapy.crawler import Crawler
     from scrapy.http import Response
-    from typing_extensions import Self
 
+    from scrapy_simhash.crawl.extension import SimhashExtension
     from scrapy_simhash.crawl.settlement import PageState
     from scrapy_simhash.detector import PageFingerprint
     from scrapy_simhash.policy import Action, PolicyAction
@@ -56,13 +55,12 @@ class _Host:
     waiting: list[Deferred[None]] | None = None
 
 
-class ErrorPages:
+class ErrorPages(Component):
     """The error pages of one crawl: a downloader middleware that only answers signals."""
 
-    def __init__(self, crawler: Crawler) -> None:
-        crawl = SimhashExtension.of(crawler)
+    def __init__(self, crawl: SimhashExtension) -> None:
         self._action: PolicyAction = crawl.settings("SIMHASH_ERROR_PAGES")
-        self._crawler = crawler
+        self._crawler = crawl.crawler
         self._stats = crawl.stats
         self._errors = crawl.errors
         self._fingerprint = crawl.fingerprinter.fingerprint
@@ -71,13 +69,9 @@ class ErrorPages:
         self._random = random.SystemRandom()
         self._hosts: LocalCache[str, _Host] = LocalCache(MAX_HOSTS)
         self._counted_hosts: set[str] = set()
-        crawler.signals.connect(self.page_fingerprinted, signal=signals.page_fingerprinted)
-        crawler.signals.connect(self.page_judged, signal=signals.page_judged)
-
-    @classmethod
-    def from_crawler(cls, crawler: Crawler) -> Self:
-        """Return the middleware."""
-        return cls(crawler)
+        connect = self._crawler.signals.connect
+        connect(self.page_fingerprinted, signal=signals.page_fingerprinted)
+        connect(self.page_judged, signal=signals.page_judged)
 
     async def page_fingerprinted(
         self, request: Request, response: Response, page: PageFingerprint

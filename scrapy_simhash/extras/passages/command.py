@@ -55,33 +55,25 @@ def _add(options: argparse.Namespace) -> int:
     reader, skipped = make_reader(options), Counter[str]()
     counts = dict.fromkeys(("new", "replaced", "unchanged", "passages"), 0)
     with open_passages(directory) as index:
-        try:
-            for document in progress(reader.documents(paths, exclude=directory), "documents"):
-                try:
-                    if isinstance(document, Unreadable):
-                        raise document
-                    text = document.main_text()
-                except Unreadable as error:
-                    skipped[error.reason] += 1
-                    if skipped.total() <= _SHOWN_SKIPS:
-                        note(f"skipped {error}")
-                    continue
-                before = index.documents
-                passages = index.add(document.name, text)
-                added = "new" if index.documents > before else "replaced"
-                counts["unchanged" if passages is None else added] += 1
-                counts["passages"] += passages or 0
-        except KeyboardInterrupt:
-            note(
-                f"{counts['new'] + counts['replaced']:,} documents were added and are kept: run "
-                "the same command again to go on"
-            )
-            raise
-        documents, passages = index.documents, index.passages
+        for document in progress(reader.documents(paths, exclude=directory), "documents"):
+            try:
+                if isinstance(document, Unreadable):
+                    raise document
+                text = document.main_text()
+            except Unreadable as error:
+                skipped[error.reason] += 1
+                if skipped.total() <= _SHOWN_SKIPS:
+                    note(f"skipped {error}")
+                continue
+            added = "replaced" if document.name in index else "new"
+            passages = index.add(document.name, text)
+            counts["unchanged" if passages is None else added] += 1
+            counts["passages"] += passages or 0
+        sizes = {"index_documents": index.documents, "index_passages": index.passages}
     if (more := skipped.total() - _SHOWN_SKIPS) > 0:
         note(f"skipped {more:,} more")
     result = {"index": str(directory), **counts, "skipped": dict(skipped.most_common())}
-    show_result(options, result | {"index_documents": documents, "index_passages": passages})
+    show_result(options, result | sizes)
     was_read = counts["new"] or counts["replaced"] or counts["unchanged"]
     return 0 if was_read or not skipped else 1
 

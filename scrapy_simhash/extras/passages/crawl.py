@@ -19,7 +19,7 @@ from scrapy.utils.defer import maybe_deferred_to_future
 from twisted.internet.defer import Deferred
 
 from scrapy_simhash import signals
-from scrapy_simhash.crawl.extension import SimhashExtension
+from scrapy_simhash.crawl.extension import Component
 from scrapy_simhash.crawl.index_calls import Syncer
 from scrapy_simhash.crawl.pipeline import tag_item
 from scrapy_simhash.crawl.stats import CrawlStats
@@ -30,9 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from concurrent.futures import Future
 
-    from scrapy.crawler import Crawler
-    from typing_extensions import Self
-
+    from scrapy_simhash.crawl.extension import SimhashExtension
     from scrapy_simhash.crawl.settlement import PageState
     from scrapy_simhash.extras.passages.index import PassageIndex
 
@@ -45,15 +43,14 @@ _TAGGED_SOURCES = 5
 _MAX_CHARACTERS = 500_000
 
 
-class PassagesPipeline:
+class PassagesPipeline(Component):
     """The item pipeline that tags items with what is known of their texts (SIMHASH_PASSAGES)."""
 
-    def __init__(self, crawler: Crawler) -> None:
-        crawl = SimhashExtension.of(crawler)
+    def __init__(self, crawl: SimhashExtension) -> None:
         self._errors = crawl.errors
         self._directory = crawl.settings.path("SIMHASH_PASSAGES")
         self._fields: Mapping[str, str] = crawl.settings("SIMHASH_PASSAGES_TAGS")
-        self._stats = CrawlStats(crawler.stats, "simhash/passages")
+        self._stats = CrawlStats(crawl.crawler.stats, "simhash/passages")
         self._index: PassageIndex | None = None
         self._syncer = Syncer()
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="simhash passages")
@@ -71,12 +68,7 @@ class PassagesPipeline:
             (self.item_judged, signals.item_judged),
             (self.page_settled, signals.page_settled),
         ):
-            crawler.signals.connect(handler, signal=signal)
-
-    @classmethod
-    def from_crawler(cls, crawler: Crawler) -> Self:
-        """Return the pipeline of a crawl."""
-        return cls(crawler)
+            crawl.crawler.signals.connect(handler, signal=signal)
 
     def open(self) -> None:
         """Open the passage index. If it cannot be opened, items get no tags."""

@@ -156,7 +156,9 @@ def test_items_that_wait_take_no_threads_from_others(tmp_path):
         signals=SignalManager(),
         crawling=True,
         spidercls=None,
-        get_extension=lambda _: SimpleNamespace(errors=None, settings=SettingsReader(settings)),
+        get_extension=lambda _: SimpleNamespace(
+            crawler=crawler, errors=None, settings=SettingsReader(settings)
+        ),
     )
 
     async def crawl():
