@@ -25,7 +25,7 @@ import types
 import uuid
 from collections import deque
 from dataclasses import replace
-from datetime import date, time, timedelta, tzinfo
+from datetime import date, datetime, time, timedelta, tzinfo
 from decimal import Decimal
 from fractions import Fraction
 from hashlib import blake2b
@@ -90,6 +90,8 @@ _BROWSER_HEADERS = re.compile(
     "proxy-authorization|referer|sec-.*|te|upgrade-insecure-requests|user-agent|x-forwarded-for"
 )
 _REMEMBERED_NAMES = 1000
+# Values that an item may have in place of a text of the page.
+_WRITTEN = Decimal, Fraction, pathlib.PurePath, uuid.UUID
 
 
 class Arguments:
@@ -233,19 +235,29 @@ def with_request(page: PageFingerprint, request: Request, request_hash: bytes) -
 
 
 def texts_in(value: Any, *, all_numbers: bool = False) -> Iterator[str]:
-    """Yield the texts in a value, and in the containers in it, and numbers that may be prices.
+    """Yield the texts in a value, and in the containers in it, dates as pages write them, and
+    numbers that may be prices.
 
     :param all_numbers: yield other numbers, too.
     """
-    if isinstance(value, str):
-        yield value
+    if isinstance(value, (str, *_WRITTEN)):
+        yield str(value)
+    elif isinstance(value, (datetime, time)):
+        has_seconds = value.second or value.microsecond  # a time now has
+        yield value.replace(tzinfo=None).isoformat(timespec="auto" if has_seconds else "minutes")
+    elif isinstance(value, date):
+        yield value.isoformat()
     elif isinstance(value, float):
         if all_numbers or round(value, 2) == value >= 1:  # no time, nor a share
             yield str(value).removesuffix(".0")
     elif isinstance(value, int):
         if all_numbers:
             yield str(value)
-    elif isinstance(value, (dict, list, tuple)):
+    elif isinstance(value, (set, frozenset)):
+        yield from sorted(
+            text for part in value for text in texts_in(part, all_numbers=all_numbers)
+        )
+    elif isinstance(value, (dict, list, tuple, deque)):
         for part in value.values() if isinstance(value, dict) else value:
             yield from texts_in(part, all_numbers=all_numbers)
     elif ItemAdapter.is_item(value):

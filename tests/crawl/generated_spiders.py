@@ -12,6 +12,9 @@ import json
 import random
 import zlib
 from dataclasses import dataclass, field
+from datetime import date, datetime, time
+from decimal import Decimal
+from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any, ClassVar
 from urllib.parse import parse_qs, urlsplit
 
@@ -906,6 +909,33 @@ class Marked(GeneratedSpider):
             "price": lambda: float(json.loads(response.css(script).get())["price"]),
         }
         return [{"content": found[self.way]()}]
+
+
+class Objects(GeneratedSpider):
+    """Pages with one text, whose items have values as objects: one of each page, or two."""
+
+    ways = ("price", "day", "set", "path", "price two", "day two", "time two")
+    pauses = True
+
+    def document(self, number: int, more: str = "") -> str:
+        value = (
+            f'<b data-price="{number}.25" data-day="2024-05-{number + 1:02}">Adults, children</b>'
+        )
+        return page("Offer", prose("offer"), f'{value}<a class="f" href="/f/{number}.pdf">File</a>')
+
+    def parse_document(self, response: Response) -> Any:
+        values = response.css("b")[0].attrib
+        day = date.fromisoformat(values["data-day"])
+        found: dict[str, Any] = {
+            "price": Decimal(values["data-price"]),
+            "day": day,
+            "time": datetime.combine(day, time(19, 30)),
+            "set": {values["data-price"]},
+            "path": PurePosixPath(response.css("a.f::attr(href)").get() or ""),
+        }
+        way, *two = self.way.split()
+        names = ("adults", "children") if two else ("adults",)
+        return [{"name": name, "content": found[way]} for name in names]
 
 
 class Overlapping(GeneratedSpider):
