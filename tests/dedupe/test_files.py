@@ -8,6 +8,7 @@ import pyarrow as pa
 import pytest
 from pyarrow import parquet
 
+from scrapy_simhash import Detector, Scheme
 from scrapy_simhash.dedupe.options import STANDARD_OUTPUT, Fields
 from scrapy_simhash.errors import SimhashError
 
@@ -238,6 +239,9 @@ def test_warc(tmp_path, from_gzip, to_gzip):
         ("https://e.com/5", "near-duplicate"),
         (verdicts[-1]["key"], "not_warc"),
     ]
+    # As of a crawl of the page.
+    of_crawl = Detector(Scheme.preset("wide")).fingerprint_page(page(text(1))).fingerprint
+    assert verdicts[0]["fingerprint"] == f"{of_crawl:064x}"
     out = (tmp_path / f"out.warc{to_gzip}").read_bytes()
     content = gzip.decompress(out) if to_gzip else out
     assert content == warc(False, dropped=("2", "packed"))

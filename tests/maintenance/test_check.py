@@ -5,7 +5,7 @@ from contextlib import suppress
 
 import pytest
 
-from scrapy_simhash.errors import IndexCorrupt, IndexLocked, IndexMismatch, StorageError
+from scrapy_simhash.errors import IndexCorrupt, IndexLocked
 from scrapy_simhash.index import open_index, records
 from scrapy_simhash.maintenance.check import RepairReport, check, repair
 from tests.index.backends import BITS, PLAN, checked_entries, files, make_backend, rows
@@ -224,25 +224,6 @@ def test_after_a_repair_the_youngest_version_of_an_entry_counts(kind, tmp_path):
     with make_backend(kind, last).open() as index:
         store = index.store
         assert {key: store.entry(key).last_sequence for key in pages} == before
-
-
-@pytest.mark.parametrize(
-    ("content", "error"),
-    [
-        (None, StorageError),
-        ("{", IndexCorrupt),
-        ('{"format": "scrapy-simhash index", "format_version": 1}', IndexMismatch),
-    ],
-)
-def test_without_its_manifest_an_index_cannot_be_repaired(sound, content, error):
-    (sound / "manifest.json").unlink()
-    if content is not None:
-        (sound / "manifest.json").write_text(content, encoding="utf-8")
-    before = files(sound)
-    with pytest.raises(error) as caught:
-        repair(sound)
-    assert str(sound) in str(caught.value)
-    assert files(sound) == before
 
 
 @pytest.mark.parametrize("without", [None, "CURRENT"])

@@ -6,11 +6,15 @@ import pytest
 
 from scrapy_simhash import Detector, Scheme, open_index
 from scrapy_simhash.errors import SchemeError, StorageError
+from scrapy_simhash.index.base import NearDuplicate
 from scrapy_simhash.index.manifest import Manifest
-from scrapy_simhash.index.texts import KeptText
+from scrapy_simhash.index.texts import KeptText, Texts
 from scrapy_simhash.maintenance.check import check
 from scrapy_simhash.maintenance.export import entry_records, near_duplicate_records
+from scrapy_simhash.maintenance.merge import merge
 from scrapy_simhash.maintenance.rebuild import reindex
+from scrapy_simhash.maintenance.remove import remove
+from scrapy_simhash.maintenance.rewriting import rewriting
 from scrapy_simhash.scheme import PRESETS
 from tests.index.backends import INSTALLED_KINDS
 
@@ -86,3 +90,56 @@ def test_another_extraction_needs_the_pages(tmp_path):
     one = crawl(tmp_path / "one", "wide")
     with pytest.raises(SchemeError, match="crawl the pages again"):
         reindex(one, Scheme(bits=64, extractor="text"), 3)
+
+
+KEYS = "http://one.example/a", "http://two.example/b"
+
+
+def wide(tmp_path, *keys):
+    """An index of pages with one text, met one after the other."""
+    scheme = PRESETS["wide"].scheme
+    text = " ".join(f"word{number}" for number in range(60))
+    with open_index(f"{KIND}:{tmp_path / 'index'}", scheme, max_distance=36) as index:
+        for key in keys:
+            index.confirm(index.observe(key, scheme.fingerprint(text), in_scope=lambda _: False))
+            index.texts.keep(key, KeptText("", text))
+    return tmp_path / "index"
+
+
+def test_another_scheme_keeps_to_the_scope(tmp_path):
+    index = wide(tmp_path, *KEYS)
+    classic = PRESETS["classic"]
+    assert reindex(index, classic.scheme, 3, scope="host").entries == 2
+    again = wide(tmp_path / "again", *KEYS)
+    assert reindex(again, classic.scheme, 3).entries == 1
+
+
+def test_another_scheme_keeps_when_pages_were_last_met(tmp_path):
+    index = wide(tmp_path, "http://one.example/a")
+    with rewriting(index) as (source, store):
+        [entry] = source.entries()
+        late = entry._replace(ordinal=-1, last_sequence=77, first_seen_s=10, last_seen_s=5000)
+        store.write(late, None, ())
+        line = NearDuplicate(entry.key, "gone", 1, 0, 90, 9000)
+        store.write_lines([line])
+    reindex(index, PRESETS["classic"].scheme, 3)
+    [record] = entry_records(index)
+    assert (record["first_seen_s"], record["last_seen_s"]) == (10, 9000)
+    with open_index(f"{KIND}:{index}", crawl_start=80) as opened:
+        assert opened.entry("http://one.example/a").last_sequence == 90
+
+
+def test_texts_go_along_however_many_there_are(tmp_path, monkeypatch):
+    one = wide(tmp_path / "one", "http://other.example/")
+    other = wide(tmp_path / "other", *(f"http://h{number}.example/" for number in range(5)))
+    monkeypatch.setattr(Texts.__init__, "__defaults__", (100,))
+    merge(one, other)
+    with open_index(one) as index:
+        assert len(list(index.texts.keys())) == 6
+
+
+def test_the_texts_of_removed_pages_are_deleted(tmp_path):
+    index = wide(tmp_path, *KEYS)
+    remove(index, [KEYS[0]])
+    with open_index(index) as opened:
+        assert list(opened.texts.keys()) == [KEYS[1]]

@@ -1,5 +1,6 @@
 """expire, rebuild, merge, remove, and import of an export: what a linear scan would say."""
 
+import shutil
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path
@@ -13,6 +14,7 @@ from scrapy_simhash import Scheme
 from scrapy_simhash.errors import IndexLocked, IndexMismatch, StorageError
 from scrapy_simhash.fingerprint import hamming_distance
 from scrapy_simhash.index import TablePlan, open_index, records
+from scrapy_simhash.index.base import PageToObserve
 from scrapy_simhash.index.manifest import Manifest
 from scrapy_simhash.maintenance.check import check
 from scrapy_simhash.maintenance.export import PlacedRecord, entry_records, import_entries
@@ -319,3 +321,56 @@ def test_a_store_that_was_made_anew_meanwhile_is_opened_anew(index, monkeypatch)
     rewrite(index.directory)  # what the first opening left is gone
     names = sorted(path.name for path in index.directory.iterdir())
     assert names == sorted([f"{index.name}-2", "manifest.json"])
+
+
+HOSTS = [("http://one.example/a", 0x00FF), ("http://two.example/b", 0x00FE)]
+
+
+def test_a_merge_keeps_to_the_scope(tmp_path):
+    one, _ = made(tmp_path / "one", HOSTS[:1]), made(tmp_path / "two", HOSTS[1:])
+    merge(one.directory, tmp_path / "two", scope="host")
+    assert content(one)[0] == HOSTS
+    merge(one.directory, tmp_path / "two")
+    assert content(one)[0] == HOSTS[1:]
+
+
+def test_what_is_predicted_keeps_to_the_scope(tmp_path):
+    index = made(tmp_path / "one", HOSTS[:1])
+    key, fingerprint = HOSTS[1]
+    with index.open() as opened:
+        assert opened.foresee(PageToObserve(key, fingerprint)).kind == "near-duplicate"
+        page = PageToObserve(key, fingerprint, in_scope=lambda other: other == key)
+        assert (opened.foresee(page).kind, len(opened)) == ("new", 1)
+
+
+@pytest.mark.parametrize(
+    "use", [rebuild, lambda path: expire(path, 0), lambda path: list(entry_records(path))]
+)
+def test_a_database_that_is_missing_is_no_empty_index(tmp_path, use):
+    index = made(tmp_path / "index", HOSTS)
+    rewrite(index.directory)
+    shutil.rmtree(index.directory / f"{index.name}-1")
+    for wrong in (use, lambda _: index.open()):
+        with pytest.raises(StorageError, match="is missing: restore it"):
+            wrong(index.directory)
+    assert [path.name for path in index.directory.iterdir()] == ["manifest.json"]
+
+
+def test_an_import_that_ends_early_leaves_no_index(tmp_path):
+    manifest = Manifest.read(made(tmp_path / "made").directory)
+    new = tmp_path / "new"
+    records_ = [PlacedRecord("?", {"key": "a", "fingerprint": "00ff"})]
+
+    def interrupted():
+        yield from records_
+        assert not new.exists()
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        import_entries(new, manifest, interrupted())
+    assert [path.name for path in tmp_path.iterdir()] == ["made"]
+    new.mkdir()
+    assert import_entries(new, manifest, records_) == 1
+    assert content(make_backend(INSTALLED_KINDS[0], new))[0] == [("a", 0x00FF)]
+    with pytest.raises(StorageError, match="not empty"):
+        import_entries(new, manifest, records_)
