@@ -104,8 +104,7 @@ class Ours(Contestant):
 
     def _sizes_bytes(self) -> dict[str, float]:
         """Return bytes for each entry: of tables, of its row without the key, of keys, of all."""
-        from scrapy_simhash.index import records
-        from scrapy_simhash.index.offline import opened_database
+        from scrapy_simhash.index import opened_database, records
         from scrapy_simhash.index.tables import FOLDER
 
         with opened_database(self.directory) as (manifest, database):

@@ -81,7 +81,7 @@ def _read_keys(arguments: list[str]) -> Iterator[str]:
 
 
 def _rebuild(options: argparse.Namespace) -> None:
-    from scrapy_simhash.index.offline import read_manifest
+    from scrapy_simhash.index import read_manifest
     from scrapy_simhash.index.plan import choose_plan
     from scrapy_simhash.maintenance.rebuild import rebuild, reindex
     from scrapy_simhash.maintenance.sources import require_directory

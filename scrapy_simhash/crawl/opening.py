@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 import logging
+from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -32,7 +33,7 @@ from scrapy_simhash.index.manifest import FILE_NAME as MANIFEST
 from scrapy_simhash.index.redis import RedisAddress
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
     from typing import TypeAlias
 
     from scrapy.settings import BaseSettings
@@ -195,49 +196,42 @@ class CrawlStarts(dict[str, int]):
 
     def record(self, index: Index) -> None:
         """Store this crawl's first sequence number in an index."""
-        if self._path is None:
-            return
-        self[index.location] = index.crawl_start
-        try:
-            with replaced(self._path) as temporary:
+        if self._path is not None:
+            self[index.location] = index.crawl_start
+            lost = "after a pause, copies of earlier pages of this crawl may pass"
+            with _warning(self._path, "written", lost), replaced(self._path) as temporary:
                 temporary.write_text(json.dumps({"began": self}), encoding="utf-8")
-        except OSError as error:
-            logger.warning(
-                "simhash: %s cannot be written (%s): after a pause, copies of earlier pages "
-                "of this crawl may pass",
-                self._path,
-                error,
-            )
 
     def delete(self) -> None:
         """Delete the file, so that the next crawl with this JOBDIR does not count as resumed."""
-        if self._path is None:
-            return
-        try:
-            self._path.unlink(missing_ok=True)
-        except OSError as error:
-            logger.warning(
-                "simhash: %s cannot be deleted (%s): delete it, or the next crawl with this JOBDIR "
-                "drops copies of this crawl's pages",
-                self._path,
-                error,
+        if self._path is not None:
+            advice = (
+                "delete it, or the next crawl with this JOBDIR drops copies of this crawl's pages"
             )
+            with _warning(self._path, "deleted", advice):
+                self._path.unlink(missing_ok=True)
 
 
 def _read_starts(path: Path) -> dict[str, int]:
-    if not path.exists():
-        return {}
-    try:
-        content = json.loads(path.read_text(encoding="utf-8"))
-        starts = {str(name): int(number) for name, number in content["began"].items()}
-        if min(starts.values(), default=0) < 0:  # pages of all earlier crawls would count as seen
-            raise ValueError(f"{starts} has negative numbers")
-    except (OSError, ValueError, TypeError, KeyError, AttributeError, OverflowError) as error:
-        logger.warning(
-            "simhash: %s cannot be read (%s): pages from before the pause count as pages of an "
-            "earlier crawl, and copies of them may pass",
-            path,
-            error,
-        )
-        return {}
+    lost = (
+        "pages from before the pause count as pages of an earlier crawl, and copies of them may "
+        "pass"
+    )
+    starts: dict[str, int] = {}
+    with _warning(path, "read", lost):
+        if path.exists():
+            content = json.loads(path.read_text(encoding="utf-8"))
+            found = {str(name): int(number) for name, number in content["began"].items()}
+            if min(found.values(), default=0) < 0:  # pages of all earlier crawls would be seen
+                raise ValueError(f"{found} has negative numbers")
+            starts = found
     return starts
+
+
+@contextmanager
+def _warning(path: Path, done: str, consequence: str) -> Iterator[None]:
+    """Log a warning if something cannot be done with the file of a crawl's starts."""
+    try:
+        yield
+    except (OSError, ValueError, TypeError, KeyError, AttributeError, OverflowError) as error:
+        logger.warning("simhash: %s cannot be %s (%s): %s", path, done, error, consequence)

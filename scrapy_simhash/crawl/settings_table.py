@@ -13,7 +13,7 @@ from scrapy_simhash.choice import choose_preset
 from scrapy_simhash.detector import DEFAULT_MAX_BYTES, DEFAULT_MIN_TOKENS
 from scrapy_simhash.extraction import find_extractor
 from scrapy_simhash.extraction.selectors import compiled_selector, compiled_values
-from scrapy_simhash.index.offline import database_kind
+from scrapy_simhash.index import database_kind
 from scrapy_simhash.index.plan import DEFAULT_EXPECTED_PAGES
 from scrapy_simhash.index.redis import DEFAULT_LEASE_S
 from scrapy_simhash.scheme import DEFAULT_PRESET, PRESETS, Scheme

@@ -21,9 +21,8 @@ from scrapy_simhash.dedupe.options import (
 from scrapy_simhash.dedupe.state import Checkpoint, State
 from scrapy_simhash.documents.files import discard, move_into_place, real_path, sync_file
 from scrapy_simhash.errors import SimhashError
-from scrapy_simhash.index import open_index
+from scrapy_simhash.index import open_index, read_manifest
 from scrapy_simhash.index.manifest import FILE_NAME as MANIFEST
-from scrapy_simhash.index.offline import read_manifest
 from scrapy_simhash.workers.need import available_cores
 
 if TYPE_CHECKING:

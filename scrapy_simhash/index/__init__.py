@@ -8,7 +8,7 @@ from __future__ import annotations
 import logging
 import os
 import re
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack, closing, contextmanager, suppress
 from hashlib import blake2b
 from itertools import count
 from pathlib import Path
@@ -19,6 +19,7 @@ from scrapy_simhash.errors import (
     IndexCorrupt,
     IndexLocked,
     IndexMismatch,
+    IndexMissing,
     SchemeError,
 )
 from scrapy_simhash.index.base import (
@@ -39,11 +40,13 @@ from scrapy_simhash.index.manifest import (
     databases,
     library_versions,
 )
-from scrapy_simhash.index.offline import database_kind, open_database, read_manifest
 from scrapy_simhash.index.plan import DEFAULT_EXPECTED_PAGES, TablePlan, choose_plan
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from scrapy_simhash.confirmation import Confirmation
+    from scrapy_simhash.index.database import Database
     from scrapy_simhash.index.store import Store
     from scrapy_simhash.scheme import Scheme
 
@@ -57,7 +60,10 @@ __all__ = [
     "SyncPolicy",
     "TablePlan",
     "choose_plan",
+    "database_kind",
     "open_index",
+    "opened_database",
+    "read_manifest",
     "reset_index",
     "scheme_name",
     "set_aside",
@@ -68,6 +74,7 @@ logger = logging.getLogger(__name__)
 # The beginning of a URL. A directory such as ``a:b`` can be given as ``./a:b``.
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
 _MAX_NAME = 100
+_PACKAGES = {"leveldb": "plyvel", "rocksdb": "rocksdict"}
 # Stores by directory; those without users are closed. A database can be opened only once, so its
 # users in a process share a store.
 _open_stores: WeakValueDictionary[str, Store] = WeakValueDictionary()
@@ -250,3 +257,74 @@ def _open_store(directory: Path, spec: IndexSpec, sync: SyncPolicy, *, create: b
     except BaseException:
         database.close()
         raise
+
+
+def database_kind(name: str) -> type[Database]:
+    """Return the class of a kind of database.
+
+    :param name: ``leveldb`` or ``rocksdb``.
+    :raises SchemeError: the name is unknown, or the driver cannot be imported.
+    """
+    if name not in _PACKAGES:
+        raise SchemeError(f"{name!r} is not a kind of database: use leveldb or rocksdb")
+    try:
+        if name == "leveldb":
+            from scrapy_simhash.index.leveldb import LevelDB
+
+            return LevelDB
+        from scrapy_simhash.index.rocksdb import RocksDB
+    except ImportError as error:
+        [other] = _PACKAGES.keys() - {name}
+        raise SchemeError(
+            f"an index in {name} needs the package {_PACKAGES[name]}, which cannot be imported "
+            f"({error}): install it, or use {other}"
+        ) from error
+    return RocksDB
+
+
+def read_manifest(directory: Path) -> Manifest:
+    """Return the manifest of an index.
+
+    :raises StorageError: there is no index (IndexMissing), or its manifest is not accepted.
+    """
+    manifest = Manifest.read(directory)
+    if manifest is None:
+        raise IndexMissing(str(directory), "there is no index: give the directory that holds one")
+    return manifest
+
+
+def open_database(directory: Path, manifest: Manifest) -> Database:
+    """Return the open database of an index.
+
+    :param manifest: the manifest of the index.
+    :raises SchemeError: the driver of the database cannot be imported.
+    :raises IndexCorrupt: the database is missing.
+    :raises StorageError: the database is damaged, open elsewhere, or cannot be read.
+    """
+    location, path = str(directory), manifest.database_path(directory)
+    kind = database_kind(manifest.database)
+    # In generation 0, an interrupted creation may have left a manifest without a database.
+    if manifest.generation and not path.is_dir():
+        raise IndexCorrupt(
+            location,
+            f"{path} is missing",
+            "restore it with its index from a backup; nothing was changed",
+        )
+    database = kind(location, path)
+    try:
+        if read_manifest(directory) != manifest:
+            raise IndexLocked(location, "another process has just rewritten it: try again")
+    except BaseException:
+        database.close()
+        raise
+    return database
+
+
+@contextmanager
+def opened_database(directory: Path) -> Iterator[tuple[Manifest, Database]]:
+    """Yield the manifest and the open database of an index; close the database at the end. For
+    errors see `open_database` and `read_manifest`.
+    """
+    manifest = read_manifest(directory)
+    with closing(open_database(directory, manifest)) as database:
+        yield manifest, database

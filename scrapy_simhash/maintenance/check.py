@@ -16,9 +16,8 @@ from typing import TYPE_CHECKING, Any
 
 from scrapy_simhash.documents.files import discard
 from scrapy_simhash.errors import IndexCorrupt
-from scrapy_simhash.index import records
+from scrapy_simhash.index import database_kind, opened_database, read_manifest, records
 from scrapy_simhash.index.database import locking
-from scrapy_simhash.index.offline import database_kind, opened_database, read_manifest
 from scrapy_simhash.index.redis import RedisAddress
 from scrapy_simhash.index.texts import decode_text
 from scrapy_simhash.maintenance.rewriting import replacing

@@ -15,9 +15,9 @@ from scrapy_simhash.confirmation import site_number
 from scrapy_simhash.detector import DEFAULT_MIN_TOKENS, Detector
 from scrapy_simhash.errors import SchemeError, StorageError
 from scrapy_simhash.extraction import Extraction
+from scrapy_simhash.index import opened_database, read_manifest
 from scrapy_simhash.index.base import Entry, PageToObserve
 from scrapy_simhash.index.manifest import IndexSpec
-from scrapy_simhash.index.offline import opened_database, read_manifest
 from scrapy_simhash.index.plan import DEFAULT_EXPECTED_PAGES
 from scrapy_simhash.index.rules import CrawlRules
 from scrapy_simhash.maintenance.rewriting import rewriting

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any
 
 from scrapy_simhash.documents.files import replaced
 from scrapy_simhash.errors import StorageError
+from scrapy_simhash.index import database_kind, opened_database, read_manifest
 from scrapy_simhash.index.database import destroy_database
 from scrapy_simhash.index.manifest import databases
-from scrapy_simhash.index.offline import database_kind, opened_database, read_manifest
 from scrapy_simhash.index.redis import RedisAddress
 from scrapy_simhash.index.rows import Rows
 

@@ -7,8 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from scrapy_simhash.errors import IndexLocked, StorageError
-from scrapy_simhash.index import open_index
-from scrapy_simhash.index.offline import read_manifest
+from scrapy_simhash.index import open_index, read_manifest
 from scrapy_simhash.index.redis import RedisAddress
 
 if TYPE_CHECKING:

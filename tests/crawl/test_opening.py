@@ -8,9 +8,10 @@ from dataclasses import replace
 import pytest
 
 from scrapy_simhash import Scheme, open_index
+from scrapy_simhash import index as indexes
 from scrapy_simhash.crawl.opening import SET_ASIDE, open_fitting
 from scrapy_simhash.errors import IndexMismatch, SchemeError
-from scrapy_simhash.index import offline, scheme_name
+from scrapy_simhash.index import scheme_name
 
 SCHEME = Scheme.preset("classic")
 OTHER = replace(SCHEME, remove=(".ad",))
@@ -105,14 +106,14 @@ def test_an_index_with_other_tables_or_in_another_database_is_used_as_it_is(
 
 def test_an_index_whose_driver_is_missing_is_set_aside(opened, warnings, aside, monkeypatch):
     opened(kind="rocksdb").close()
-    kinds = offline.database_kind
+    kinds = indexes.database_kind
 
     def missing(name):
         if name == "rocksdb":
             raise SchemeError("an index in rocksdb needs the package rocksdict")
         return kinds(name)
 
-    monkeypatch.setattr(offline, "database_kind", missing)
+    monkeypatch.setattr(indexes, "database_kind", missing)
     with opened(kind="leveldb") as index:
         assert len(index) == 1
     assert "needs the package rocksdict" in warnings[0]

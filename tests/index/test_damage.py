@@ -7,8 +7,7 @@ from contextlib import closing, suppress
 import pytest
 
 from scrapy_simhash.errors import IndexCorrupt, StorageError
-from scrapy_simhash.index import TablePlan, open_index
-from scrapy_simhash.index.offline import database_kind
+from scrapy_simhash.index import TablePlan, database_kind, open_index
 from scrapy_simhash.maintenance.check import check, repair
 
 from .backends import DATABASE_KINDS, checked_entries, files, make_backend

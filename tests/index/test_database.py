@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scrapy_simhash import Scheme, open_index
 from scrapy_simhash.errors import IndexCorrupt, StorageError
 from scrapy_simhash.index import database as databases
-from scrapy_simhash.index.offline import database_kind
+from scrapy_simhash.index import database_kind
 
 from .backends import PACKAGES
 

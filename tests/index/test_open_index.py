@@ -21,8 +21,7 @@ from scrapy_simhash.errors import (
     SchemeError,
     StorageError,
 )
-from scrapy_simhash.index import TablePlan, choose_plan, reset_index
-from scrapy_simhash.index.offline import database_kind
+from scrapy_simhash.index import TablePlan, choose_plan, database_kind, reset_index
 from scrapy_simhash.scheme import PRESETS
 
 from .backends import INSTALLED_KINDS, PACKAGES, PLAN, SCHEME, K, files

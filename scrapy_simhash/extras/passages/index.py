@@ -38,13 +38,13 @@ from scrapy_simhash.errors import (
 )
 from scrapy_simhash.extras.passages.cutting import BYTES, PLAN, fingerprint_of, spans_of
 from scrapy_simhash.extras.passages.matching import checked
+from scrapy_simhash.index import database_kind
 from scrapy_simhash.index.database import corrupt, unusable
 from scrapy_simhash.index.manifest import (
     default_kind_name,
     manifest_content,
     read_manifest_file,
 )
-from scrapy_simhash.index.offline import database_kind
 from scrapy_simhash.index.tables.tables import Tables
 
 if TYPE_CHECKING:

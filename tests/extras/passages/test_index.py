@@ -9,7 +9,7 @@ from scrapy_simhash.errors import IndexClosed, IndexCorrupt, IndexForeign, Index
 from scrapy_simhash.extras.passages.cutting import PLAN, fingerprint_of, spans_of
 from scrapy_simhash.extras.passages.index import FILE_NAME, open_passages
 from scrapy_simhash.fingerprint import hamming_distance
-from scrapy_simhash.index.offline import database_kind
+from scrapy_simhash.index import database_kind
 from scrapy_simhash.index.tables.tables import UNSORTED_ROWS
 from tests.extras.passages.texts import FERRY, QUARRY, ROPE, TEA, edited
 from tests.index.backends import DATABASE_KINDS
