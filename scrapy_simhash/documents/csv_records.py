@@ -51,7 +51,7 @@ def layout_of(lines: Iterable[bytes], encoding: str, delimiter: str | None = Non
     :param delimiter: None finds the one that cuts the first lines best.
     :raises Unreadable: the first line that is not blank is not in that encoding.
     """
-    sample = list(islice(_texts(lines, encoding), _SAMPLED_LINES))
+    sample = [line.decode(encoding, "surrogateescape") for line in islice(lines, _SAMPLED_LINES)]
     head = _MARK if sample and sample[0].startswith(_MARK) else ""
     first = next((at for at, line in enumerate(sample) if line.strip(_MARK).strip()), len(sample))
     if first < len(sample) and (named := _SEP_LINE.fullmatch(sample[first].lstrip(_MARK))):
@@ -103,7 +103,8 @@ def csv_parts(
     """
     places = [(name, at) for at, name in enumerate(layout.columns) if name in columns]
     last: list[str] | str = ""
-    texts = islice(_texts(lines, encoding), layout.head_lines, None)
+    records = islice(lines, layout.head_lines, None)
+    texts = (line.decode(encoding, "surrogateescape") for line in records)
     for row in _rows(chain(texts, [_END]), layout):
         if last:
             yield _part(last, places, layout, max_bytes)
@@ -138,17 +139,6 @@ def written_row(row: Sequence[object] | str, layout: Layout, encoding: str) -> b
         return out.getvalue().encode(encoding, "surrogateescape")
     except UnicodeEncodeError:  # a tag that the encoding lacks
         return out.getvalue().encode(encoding, "backslashreplace")
-
-
-def _texts(lines: Iterable[bytes], encoding: str) -> Iterator[str]:
-    """Yield lines; of files whose line breaks are all CR, as on old Macs, cut the only line."""
-    source = (line.decode(encoding, "surrogateescape") for line in lines)
-    first = next(source, "")
-    if "\r" in first and "\n" not in first:
-        yield from (part + "\n" for part in first.removesuffix("\r").split("\r"))
-    elif first:
-        yield first
-    yield from source
 
 
 def _rows(

@@ -50,7 +50,7 @@ class Unreadable(SimhashError):
 
 def ascii_lines(stream: io.BufferedReader, encoding: str) -> tuple[Iterable[bytes], str]:
     """Return the lines of a stream, with their ends, and their encoding, which is based on ASCII:
-    UTF-16 and the like become UTF-8.
+    UTF-16 and the like become UTF-8. If all line breaks are CR, as on old Macs, they become LF.
 
     :param encoding: that of a stream that is not recognized as UTF-16 or UTF-32.
     """
@@ -59,9 +59,13 @@ def ascii_lines(stream: io.BufferedReader, encoding: str) -> tuple[Iterable[byte
         encoding = found
     elif codecs.lookup(encoding).name in ("utf-16", "utf-32"):  # without a byte order mark
         encoding += "-le"
-    if "\n".encode(encoding) == b"\n":
-        return stream, encoding
-    return _utf8_lines(stream, encoding), "utf-8"
+    lines: Iterator[bytes] = stream
+    if "\n".encode(encoding) != b"\n":
+        lines, encoding = _utf8_lines(stream, encoding), "utf-8"
+    first = next(lines, b"")
+    if b"\r" in first and b"\n" not in first:
+        return [line + b"\n" for line in first.removesuffix(b"\r").split(b"\r")], encoding
+    return chain([first], lines) if first else (), encoding
 
 
 def _utf8_lines(stream: io.BufferedReader, encoding: str) -> Iterator[bytes]:

@@ -15,18 +15,23 @@ from scrapy_simhash.documents.csv_records import (
     layout_of,
     written_row,
 )
+from scrapy_simhash.documents.lines import ascii_lines
 
 VALUES = st.lists(st.sampled_from([*'ab ",;|\t\n\\é', "\r\n"]), max_size=9).map("".join)
 PROSE = 'He said \\"no\\", then \\"yes\\", and left.'
 
 
+def lines_of(content):
+    return ascii_lines(io.BufferedReader(io.BytesIO(content)), "utf-8")[0]
+
+
 def layout(content, delimiter=None):
-    return layout_of(io.BytesIO(content), "utf-8", delimiter)
+    return layout_of(lines_of(content), "utf-8", delimiter)
 
 
 def parts(content, of=None, max_bytes=1000):
     of = of or layout(content)
-    return list(csv_parts(io.BytesIO(content), "utf-8", of, of.columns, max_bytes))
+    return list(csv_parts(lines_of(content), "utf-8", of, of.columns, max_bytes))
 
 
 @given(

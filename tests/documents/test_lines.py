@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from scrapy_simhash.documents.files import DamagedFile, uncompressed
-from scrapy_simhash.documents.lines import line_parts
+from scrapy_simhash.documents.lines import ascii_lines, line_parts
 
 LINES = st.lists(st.sampled_from([b"{}", b"a" * 50, b"", b" \t", b'x,"y', b'"', b"\0", b"["]))
 
@@ -26,6 +26,21 @@ def test_nothing_is_lost(lines, end):
     found = parts(line_parts, content)
     assert b"".join(data for data, *_ in found) == content
     assert [is_record for _, is_record, _ in found] == [bool(data.strip()) for data, *_ in found]
+
+
+@pytest.mark.parametrize(
+    ("content", "lines"),
+    [
+        (b'{"a": 1}\r{"b": 2}\r', [b'{"a": 1}\n', b'{"b": 2}\n']),
+        ('{"a": 1}\r{"b": 2}'.encode("utf-16"), [b'{"a": 1}\n', b'{"b": 2}\n']),
+        (b"{}\r\n{}\r{}", [b"{}\r\n", b"{}\r{}"]),
+        (b"{}\n\n", [b"{}\n", b"\n"]),
+        (b"", []),
+    ],
+)
+def test_line_breaks_of_old_macs(content, lines):
+    found, encoding = ascii_lines(io.BufferedReader(io.BytesIO(content)), "utf-8")
+    assert ([*found], encoding) == (lines, "utf-8")
 
 
 def test_a_line_that_is_too_long_is_one_record():
