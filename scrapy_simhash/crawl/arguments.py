@@ -109,6 +109,8 @@ class Arguments:
         self._added: WeakKeyDictionary[Response, dict[str, Any]] = WeakKeyDictionary()
         # Callback → its `callback_name`.
         self._names: LocalCache[Any, str] = LocalCache(_REMEMBERED_NAMES)
+        # Callback → the hash of requests that carry nothing.
+        self._plain: LocalCache[Any, bytes] = LocalCache(_REMEMBERED_NAMES)
 
     def leaves_spider(self, request: Request, response: Response | None = None) -> None:
         """Record the names that a request carries when it leaves the spider middlewares.
@@ -157,8 +159,13 @@ class Arguments:
         names, keywords, headers = self.names(request)
         spider = self._spider
         rule, own = _rule(request, spider), _own_attributes(request)
+        callback = rule or _callback(request, spider)
+        is_plain = not (names or keywords or headers or request.cookies or request.flags or own)
+        is_plain &= callback is None or getattr(callback, "__self__", None) is spider is not None
+        if is_plain and callback in self._plain:
+            return self._plain[callback]
         values = (
-            rule or _callback(request, spider),
+            callback,
             {
                 name: value
                 for name, value in request.meta.items()
@@ -170,7 +177,10 @@ class Arguments:
             request.flags,
             {name: value for name, value in own.items() if name not in self._ignored},
         )
-        return _Comparison(values, spider).digest
+        digest = _Comparison(values, spider).digest
+        if is_plain:
+            self._plain[callback] = digest
+        return digest
 
     def names(self, request: Request) -> tuple[Sequence[str], Sequence[str], Sequence[str]]:
         """Return the names of the user's own meta, of the ``cb_kwargs`` and of the user's own
@@ -285,7 +295,7 @@ def _callback(request: Request, spider: Spider | None) -> Any:
 
 def _own_attributes(request: Request) -> dict[str, Any]:
     """Return the attributes that a subclass of `Request` adds, by name."""
-    added = set(type(request).attributes) - set(Request.attributes)
+    added = () if type(request) is Request else {*type(request).attributes} - {*Request.attributes}
     return {name: getattr(request, name) for name in added} | getattr(request, "__dict__", {})
 
 

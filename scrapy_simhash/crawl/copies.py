@@ -224,9 +224,9 @@ class Copies:
         elif is_known or self._passes_unknown:
             own |= self._foreign(page, response, texts)
         if leads_on and is_known and not callback.gives_lists:
-            own.update(hash(words) for words in texts.said() if words)
+            own.update(hash(words) for words in texts.said if words)
         if page.is_lacking and not callback.gives_lists:
-            own.update(map(hash_of_word, chain(*texts.said())))
+            own.update(map(hash_of_word, chain(*texts.said)))
         has_own = bool(own) and not any(
             own.issubset(one) and 2 * len(longer.intersection(one)) >= len(longer) for one in others
         )
@@ -279,7 +279,7 @@ class Copies:
 def _record(said: Said, item: ItemTexts, response: Response) -> None:
     """Record what an item says, and which of its words its page has."""
     said.items.append(array("q", item.hashes()))
-    words = {*chain(*item.said())}
+    words = {*chain(*item.said)}
     for word in words.difference(missing(words, response)):
         if len(said.words) < MAX_CHARACTERS:
             said.words += f" {word}"

@@ -36,7 +36,9 @@ OTHER_URL_META_KEY = "simhash_other_url"
 # Scrapy's URLLENGTH_LIMIT. Comparing a URL of megabytes would block the event loop for seconds.
 MAX_CANONICAL_CHARACTERS = 2083
 _REMEMBERED = 100_000
-_PASSWORD = re.compile(r"""<input\b[^>]{0,1000}?\btype\s*=\s*["']?\s*password\b""", re.IGNORECASE)
+# The first character has one case, so that the search for it is fast.
+_PASSWORD = re.compile(r"""<(?i:input\b[^>]{0,1000}?\btype\s*=\s*["']?\s*password\b)""")
+_ABSOLUTE = ("http://", "https://")
 
 
 class Identity:
@@ -112,8 +114,7 @@ class CanonicalUrls:
             self._named.pop(verdict.key, None)
             if href and response is not None and href not in (verdict.key, response.url):
                 # Most are absolute: they are made comparable when the page has a copy.
-                is_absolute = href.startswith(("http://", "https://"))
-                named = href if is_absolute else canonical_url(response, href)
+                named = href if href.startswith(_ABSOLUTE) else canonical_url(response, href)
                 if named is not None and len(named) <= MAX_CANONICAL_CHARACTERS:
                     self._named[verdict.key] = named
             return verdict
@@ -134,11 +135,13 @@ def canonical_url(response: Response, href: str) -> str | None:
     if href == response.url:  # that of most pages, and then it says nothing
         return None
     try:
-        # The base comes from the first 4 KB of the page, as in Scrapy's link extractors.
-        url = urljoin(get_base_url(response), safe_url_string(href))
+        url = safe_url_string(href)
+        if not url.startswith(_ABSOLUTE):
+            # The base comes from the first 4 KB of the page, as in Scrapy's link extractors.
+            url = urljoin(get_base_url(response), url)
     except ValueError:
         return None
-    return comparable(url) if url.startswith(("http://", "https://")) else None
+    return comparable(url) if url.startswith(_ABSOLUTE) else None
 
 
 def comparable(url: str) -> str:

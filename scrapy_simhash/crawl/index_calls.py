@@ -90,10 +90,19 @@ class IndexCalls:
         """Return True if calls on the network have not ended."""
         return self._working is not None
 
+    def observe_now(self, page: PageToObserve) -> tuple[Observation, float] | None:
+        """Observe a page in the event loop. Return its observation, and the duration of the call in
+        milliseconds.
+        """
+        self.is_urgent = False  # the crawl is not idle
+        answer: tuple[Observation, float] | None = self._make_now(
+            _Call(page.key, _observe_all, page, None)
+        )
+        return answer
+
     def observe(self, page: PageToObserve) -> Future[tuple[Observation, float] | None]:
-        """Observe a page. Return a future of its observation, and of the duration of the call in
-        milliseconds. With an embedded index, it is done. On a network, one call may observe several
-        pages.
+        """Observe a page. Return a future of what `observe_now` returns. With an embedded index, it
+        is done. On a network, one call may observe several pages.
         """
         self.is_urgent = False  # the crawl is not idle
         answer: Future[tuple[Observation, float] | None] = Future()
@@ -171,9 +180,10 @@ class IndexCalls:
                 self._working = Future()
                 deferred_from_coro(self._work(self._working))
 
-    def _make_now(self, call: _Call) -> None:
+    def _make_now(self, call: _Call) -> Any:
         answers, error = self._answers([call])
         self._end(call, answers[0], error)
+        return answers[0]
 
     def _answers(self, calls: Sequence[_Call]) -> tuple[Sequence[Any], Exception | None]:
         """Make calls together. Return an answer for each, and the error that was raised."""

@@ -8,6 +8,7 @@ or floats, such as prices, but no others, because they may be counts, sizes or t
 from __future__ import annotations
 
 import re
+from functools import cached_property
 from heapq import nsmallest
 from itertools import chain, islice
 from typing import TYPE_CHECKING, Any
@@ -79,12 +80,17 @@ class ItemTexts:
         for place, text in enumerate(islice(texts, _MAX_VALUES)):
             yield text, hash(text if any(map(str.isalpha, text)) else (place, text))
 
+    @cached_property
+    def _text_words(self) -> list[tuple[str, ...]]:
+        return [_words(text) for text in self._texts[:_MAX_VALUES]]
+
+    @cached_property
     def said(self) -> list[tuple[str, ...]]:
-        """Return the words of each short text that the URL of the page does not have."""
+        """The words of each short text that the URL of the page does not have."""
         url = self._urls[0].casefold()
         return [
-            tuple(word for word in _words(text) if word not in url and not word.isdigit())
-            for text in islice(self._texts, _MAX_VALUES)
+            tuple(word for word in words if word not in url and not word.isdigit())
+            for text, words in zip(self._texts, self._text_words, strict=False)
             if not _is_url(text)
         ]
 
@@ -92,9 +98,8 @@ class ItemTexts:
         """Return hashes of all that the item says: of the words of each text, all and those of
         `said`, of the words of `said` one by one, and of the texts.
         """
-        said = self.said()
-        words = chain(map(_words, islice(self._texts, _MAX_VALUES)), said)
-        return {*map(hash, filter(None, words)), *map(hash_of_word, chain(*said))}.union(
+        words = filter(None, (*self._text_words, *self.said))
+        return {*map(hash, words), *map(hash_of_word, chain(*self.said))}.union(
             one for _, one in self.short()
         )
 

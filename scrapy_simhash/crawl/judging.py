@@ -206,7 +206,7 @@ class Judging:
         if self.calls.in_threads:
             verdict = self._early.pop(ref(response), None)
         else:
-            answer = self.calls.observe(self._to_observe(key, page)).result()
+            answer = self.calls.observe_now(self._to_observe(key, page))
             verdict = None if answer is None else self._detector.verdict(*answer)
         return None if verdict is None else self.record(verdict, page, response)
 

@@ -9,7 +9,6 @@ If a callback repeats its request, it has *refused* the page, see `scrapy_simhas
 
 from __future__ import annotations
 
-from contextlib import contextmanager
 from dataclasses import replace
 from itertools import chain
 from typing import TYPE_CHECKING, Any
@@ -60,37 +59,38 @@ class _SpiderMiddleware(Component):
 
     def process_spider_output(self, response: Response, result: Iterable[Any]) -> Iterator[Any]:
         """Yield the requests and items for which `_passes` returns True; record how they end."""
-        with self._recording_end(response) as page:
+        page, failed = self._page(response), True  # also if nobody reads the rest of the output
+        try:
             for request_or_item in result:
                 if self._passes(page, response, request_or_item):
                     yield request_or_item
             yield from self._rest(page)
+            failed = False
+        finally:
+            self._output_ended(page, failed=failed)
 
     async def process_spider_output_async(
         self, response: Response, result: AsyncIterator[Any]
     ) -> AsyncIterator[Any]:
         """Do the same as `process_spider_output` for asynchronous output."""
-        with self._recording_end(response) as page:
+        page, failed = self._page(response), True
+        try:
             async for request_or_item in result:
                 if self._passes(page, response, request_or_item):
                     yield request_or_item
             for request_or_item in self._rest(page):
                 yield request_or_item
+            failed = False
+        finally:
+            self._output_ended(page, failed=failed)
 
-    @contextmanager
-    def _recording_end(self, response: Response) -> Iterator[PageState | None]:
+    def _page(self, response: Response) -> PageState | None:
         page, request = self._settlement.page(response), response.request
         if page is None and request is not None and self._items.index is not None:
             # The page was not judged, but its items will be.
             key = self._identity.key(request)
             page = self._settlement.begin(response, PageState(key, None, PASS, request))
-        failed = True  # also if nobody reads the rest of the output
-        try:
-            yield page
-            failed = False
-        finally:
-            if page is not None:
-                self._output_ended(page, failed=failed)
+        return page
 
     def _passes(self, page: PageState | None, response: Response, request_or_item: Any) -> bool:
         raise NotImplementedError
@@ -99,7 +99,7 @@ class _SpiderMiddleware(Component):
         """Return items and requests that pass at the end of the output."""
         return ()
 
-    def _output_ended(self, page: PageState, *, failed: bool) -> None:
+    def _output_ended(self, page: PageState | None, *, failed: bool) -> None:
         raise NotImplementedError
 
 
@@ -123,9 +123,7 @@ class SimhashOutputMiddleware(_SpiderMiddleware):
 
     def process_spider_exception(self, response: Response, exception: Exception) -> None:  # noqa: ARG002
         """Record an exception that no middleware handled."""
-        page = self._settlement.page(response)
-        if page is not None:
-            self._output_ended(page, failed=True)
+        self._output_ended(self._settlement.page(response), failed=True)
 
     def _passes(self, page: PageState | None, response: Response, request_or_item: Any) -> bool:
         if isinstance(request_or_item, Request):
@@ -161,9 +159,10 @@ class SimhashOutputMiddleware(_SpiderMiddleware):
             if page.other_url:
                 request.meta[OTHER_URL_META_KEY] = page.key
 
-    def _output_ended(self, page: PageState, *, failed: bool) -> None:
-        page.failed = page.failed or failed
-        self._settlement.output_ended(page)
+    def _output_ended(self, page: PageState | None, *, failed: bool) -> None:
+        if page is not None:
+            page.failed = page.failed or failed
+            self._settlement.output_ended(page)
 
 
 class SimhashSpiderMiddleware(_SpiderMiddleware):
@@ -339,6 +338,7 @@ class SimhashSpiderMiddleware(_SpiderMiddleware):
             self._pages.stats.count("dropped_requests", dropped_requests)
         return [*items, *requests]
 
-    def _output_ended(self, page: PageState, *, failed: bool) -> None:
-        page.handled = page.handled or not failed
-        self._copies.ended(page, failed=failed)
+    def _output_ended(self, page: PageState | None, *, failed: bool) -> None:
+        if page is not None:
+            page.handled = page.handled or not failed
+            self._copies.ended(page, failed=failed)

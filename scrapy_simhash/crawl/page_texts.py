@@ -56,7 +56,7 @@ class PageTexts:
         """Return hashes of the texts with foreign words, of the names of files, and of what only
         the markup says.
         """
-        said = self._text, self._request_says
+        said = self._request_says, self._text
         found = {
             hash(words)
             for words in item.words_by_text()
@@ -90,8 +90,10 @@ def missing(words: Collection[str], response: Response) -> Iterable[str]:
 
 def _is_written(word: str, markup: str) -> bool:
     """Return True if a page says a word in lower case, capitalized or in capitals."""
-    forms = (form for form in (word, word.capitalize(), word.upper()) if form.casefold() == word)
-    return any(form in markup for form in forms)
+    if word in markup:
+        return True
+    forms = word.capitalize(), word.upper()
+    return any(form in markup and form.casefold() == word for form in forms)
 
 
 def _text_of(response: Response) -> str:

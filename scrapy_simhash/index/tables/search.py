@@ -100,12 +100,13 @@ class Search:
         count, rows = len(queries), self._prefixes.packed([query for query, _ in queries])
         # Without runs, all rows are compared, and most queries need no probes.
         buckets = self._buckets(queries, rows) if self._runs else None
-        positions, owners = _NOTHING, _NOBODY
-        if buckets is not None:
-            positions, owners = self._candidates(buckets, rows, marks)
         first, end = self._unsorted_from, len(self._rows)
         newest = self._rows.newest(first)
-        differing = np.concatenate([self._rows.take(FINGERPRINTS, positions), *[newest] * count])
+        positions, owners, compared = _NOTHING, _NOBODY, [newest] * count
+        if buckets is not None:
+            positions, owners = self._candidates(buckets, rows, marks)
+            compared.insert(0, self._rows.take(FINGERPRINTS, positions))
+        differing = np.concatenate(compared)
         if count == 1:
             # As one long row: numpy takes longer for many short ones.
             differing.ravel()[:] ^= np.frombuffer(rows.tobytes() * len(differing), np.uint64)
