@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import deque
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 from scrapy import signals as scrapy_signals
 from scrapy.spidermiddlewares.base import BaseSpiderMiddleware
@@ -17,23 +17,21 @@ from scrapy.utils.datatypes import LocalCache
 
 from scrapy_simhash import signals
 from scrapy_simhash.crawl.arguments import CARRIED_META_KEY
-from scrapy_simhash.crawl.extension import SimhashExtension
+from scrapy_simhash.crawl.extension import Component, SimhashExtension
 from scrapy_simhash.crawl.identity import IDENTITY_META_KEY
 from scrapy_simhash.crawl.retries import repeated
 from scrapy_simhash.crawl.stats import CrawlStats
 from scrapy_simhash.errors import StorageError
 from scrapy_simhash.extras.url_rules.evidence import decode_rules, encode_rules, merged
 from scrapy_simhash.extras.url_rules.exceptions import SparedRequest
-from scrapy_simhash.extras.url_rules.learner import EXPLORE, Equal, UrlRules, site_of
+from scrapy_simhash.extras.url_rules.learner import Equal, UrlRules, site_of
 from scrapy_simhash.extras.url_rules.traps import Traps, chain_after
 
 if TYPE_CHECKING:
     from collections.abc import Hashable
 
     from scrapy import Request
-    from scrapy.crawler import Crawler
     from scrapy.http import Response
-    from typing_extensions import Self
 
     from scrapy_simhash.crawl.settlement import PageState
     from scrapy_simhash.extras.url_rules.evidence import Rules
@@ -55,26 +53,14 @@ _KEPT_SPARED = 1_000
 _MAX_UNDER_WAY = 100
 
 
-class RequestRules:
-    """The URL rules and traps of one crawl: a downloader middleware.
+class RequestRules(Component):
+    """The URL rules and traps of one crawl, whose index has the rules: a downloader middleware."""
 
-    :param crawl: its index has the rules.
-    :param mode: ``learn`` spares nothing.
-    :param explore: share of the unneeded requests that are made all the same, to test rules.
-    """
-
-    def __init__(
-        self,
-        crawl: SimhashExtension,
-        stats: CrawlStats,
-        *,
-        mode: Literal["learn", "apply"],
-        explore: float = EXPLORE,
-    ) -> None:
+    def __init__(self, crawl: SimhashExtension) -> None:
         self._crawl = crawl
-        self._stats = stats
-        self._applies = mode == "apply"
-        self._rules = UrlRules(self._load, explore=explore)
+        self._stats = CrawlStats(crawl.crawler.stats, "simhash/url_rules")
+        self._applies = crawl.settings("SIMHASH_URL_RULES") == "apply"  # learning spares nothing
+        self._rules = UrlRules(self._load)
         self._traps = Traps()
         self._is_open = False
         # Site → its encoded rules.
@@ -94,21 +80,13 @@ class RequestRules:
         # canonical page, or a copy of a page without items, may replace its representative in the
         # index, so that one content has several representatives: the first of them counts.
         self._contents: LocalCache[str, str] = LocalCache(_REMEMBERED_URLS)
-
-    @classmethod
-    def from_crawler(cls, crawler: Crawler) -> Self:
-        """Return the middleware of a crawl."""
-        crawl = SimhashExtension.of(crawler)
-        stats = CrawlStats(crawler.stats, "simhash/url_rules")
-        rules = cls(crawl, stats, mode=crawl.settings("SIMHASH_URL_RULES"))
         for handler, signal in (
-            (rules.open, scrapy_signals.spider_opened),
-            (rules.scheduled, scrapy_signals.request_scheduled),
-            (rules.finished, signals.page_settled),
-            (rules.close, signals.crawl_settled),
+            (self.open, scrapy_signals.spider_opened),
+            (self.scheduled, scrapy_signals.request_scheduled),
+            (self.finished, signals.page_settled),
+            (self.close, signals.crawl_settled),
         ):
-            crawler.signals.connect(handler, signal=signal)
-        return rules
+            crawl.crawler.signals.connect(handler, signal=signal)
 
     def open(self) -> None:
         """Start with the stored rules, or without rules if they cannot be read."""

@@ -6,6 +6,7 @@ from types import SimpleNamespace
 
 import pytest
 from scrapy import Request
+from scrapy.signalmanager import SignalManager
 
 from scrapy_simhash import open_index
 from scrapy_simhash.crawl.arguments import CARRIED_META_KEY
@@ -30,13 +31,18 @@ class Crawl:
             index=self.index, calls=SimpleNamespace(tell=lambda _key, ask: ask(self.index))
         )
         self.scheduled = []
+        stats = SimpleNamespace(
+            inc_value=lambda name, by=1: self.counts.update({name.rpartition("/")[2]: by})
+        )
         crawl = SimpleNamespace(
+            crawler=SimpleNamespace(stats=stats, signals=SignalManager()),
+            settings={"SIMHASH_URL_RULES": mode}.get,
             pages=pages,
             errors=SimpleNamespace(count_error=lambda *what: self.failures.append(what)),
             schedule=self.scheduled.append,
         )
-        stats = SimpleNamespace(count=lambda name, by=1: self.counts.update({name: by}))
-        self.rules = RequestRules(crawl, stats, mode=mode, explore=0.0)
+        self.rules = RequestRules(crawl)
+        self.rules._rules._explore = 0.0
         self.rules.open()
         for part in (self.rules._rules, self.rules._traps):  # they sample requests
             part._random.seed(1)
