@@ -1,10 +1,13 @@
-"""Settings for the extraction of texts."""
+"""Settings for the extraction of texts, and for schemes."""
 
-from __future__ import annotations
+import json
 
 import pytest
+from scrapy.settings import Settings
 
-from tests.crawl.harness import Crawl, run_named
+from scrapy_simhash.crawl.settings import SimhashSettings
+from scrapy_simhash.scheme import Scheme
+from tests.crawl.harness import Crawl, crawled, run_named
 from tests.crawl.pages import ARTICLES, put_articles
 
 NOTICE = (
@@ -95,3 +98,26 @@ def test_presets_with_tables_drive_a_crawl_and_others_are_refused_by_name(result
     # A page that a preset cannot take is skipped.
     assert results["ascii-mt19937"].stat("skipped/unsupported_text") == 1
     assert results["lyq"].error["message"].startswith("SIMHASH_PRESET = 'lyq': has no tables")
+
+
+@pytest.mark.parametrize("workers", [pytest.param(0, marks=pytest.mark.thorough), 1])
+def test_workers_and_the_index_get_the_scheme_of_a_file(site, tmp_path, workers):
+    own = Scheme(bits=64, parts=("title", "first-sentences", "longest-sentences"), top=30)
+    toml = tmp_path / "own.toml"
+    toml.write_text(f'preset = "classic"\nparts = {json.dumps(own.parts)}\ntop = 30\n', "utf-8")
+    result = crawled(
+        tmp_path,
+        put_articles(site, "/a ice", "/b clock", "/a-copy ice"),
+        {"SIMHASH_PRESET": str(toml), "SIMHASH_WORKERS": workers, "SIMHASH_ACTION": "tag"},
+    )
+    assert (result.error, result.stat("checked"), result.stat("near_duplicate")) == (None, 3, 1)
+    assert result.lines("scheme " + own.id)
+    manifest = tmp_path / "simhash" / "spiders" / "pages" / "manifest.json"
+    assert Scheme(**json.loads(manifest.read_text("utf-8"))["scheme"]) == own
+
+
+def test_fields_may_have_weights(tmp_path):
+    fields = {"SIMHASH_ITEM_FIELDS": {"name": 0.01, "text": 1}, "SIMHASH_DIR": str(tmp_path)}
+    settings = SimhashSettings(Settings(fields), "pages")
+    assert settings.item_scheme.field_weights == (("name", 0.01), ("text", 1.0))
+    assert settings.item_fields == ("name", "text")

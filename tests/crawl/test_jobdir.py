@@ -1,18 +1,22 @@
 """JOBDIR: a crawl that is paused and resumed counts as one crawl."""
 
 import logging
+import os
+import signal
 from collections import Counter
 
 import pytest
+from scrapy import Request, signals
 from scrapy.settings import Settings
 
 from scrapy_simhash.crawl.opening import FILE_NAME, CrawlStarts
 from tests.crawl.harness import Crawl, run
 from tests.crawl.pages import ARTICLES, page, put_articles
+from tests.crawl.retry_spiders import ScriptedSpider, until
+from tests.crawl.spiders import FromCrawler, PagesSpider
 
 pytestmark = pytest.mark.thorough
 
-SPIDERS = "tests.crawl.job_spiders"
 FAMILY = 3
 # In the order in which links are found, wherever the crawl is paused.
 BREADTH_FIRST = {
@@ -22,6 +26,74 @@ BREADTH_FIRST = {
 ONE_BY_ONE = BREADTH_FIRST | {"CONCURRENT_REQUESTS": 1}
 AT_ONCE = {"CONCURRENT_REQUESTS": 8, "CONCURRENT_REQUESTS_PER_DOMAIN": 8}
 PAUSED, FINISHED = "shutdown", "finished"
+
+
+# Spiders, for the child process
+
+
+def pause():
+    """Pause the crawl, as Ctrl-C does."""
+    os.kill(os.getpid(), signal.SIGINT)
+
+
+class JobSpider(PagesSpider):
+    """Follows links, and records the verdict on each page.
+
+    :param pause_after: number of responses.
+    """
+
+    def __init__(self, *args, pause_after=0, **kwargs):
+        super().__init__(*args, **kwargs)
+        self.responses_left = pause_after
+
+    @classmethod
+    def from_crawler(cls, crawler, *args, **kwargs):
+        spider = super().from_crawler(crawler, *args, **kwargs)
+        crawler.signals.connect(spider.received, signal=signals.response_received)
+        return spider
+
+    def received(self):
+        self.responses_left -= 1
+        if not self.responses_left:
+            pause()
+
+    def parse(self, response):
+        self.note(response)
+        yield {"url": response.url, "title": response.css("title::text").get()}
+        for link in response.css("a.next::attr(href)").getall():
+            yield Request(response.urljoin(link), errback=self.errback)
+
+
+class PausedSpider(ScriptedSpider):
+    """Is paused while the callback of its original runs; the callback then follows the script.
+
+    :param pauses: false when it goes on after the pause.
+    """
+
+    def __init__(self, *args, pauses, **kwargs):
+        super().__init__(*args, **kwargs)
+        self.pauses = pauses
+
+    async def outcome(self, response, step, item):
+        if self.pauses:
+            pause()
+            engine = self.crawler.engine
+            await until(lambda: engine._slot.closing is not None, "the crawl is paused")
+        async for output in super().outcome(response, step, item):
+            yield output
+
+
+class PausingPipeline(FromCrawler):
+    """Pauses the crawl while it has an item that fails, and whose copy was dropped."""
+
+    async def process_item(self, item):
+        if item.get("fails"):
+            stats, engine = self.crawler.stats, self.crawler.engine
+            await until(lambda: stats.get_value("simhash/item/dropped"), "the copy is dropped")
+            pause()
+            await until(lambda: engine._slot.closing is not None, "the crawl is paused")
+            raise RuntimeError("this pipeline fails")
+        return item
 
 
 # Job
@@ -92,7 +164,7 @@ def crawl(start, directory, *, pause_after=0, **settings):
     return Crawl(
         [start],
         {"JOBDIR": str(directory / "job"), "SIMHASH_WORKERS": 0} | settings,
-        spider=f"{SPIDERS}.JobSpider",
+        spider=f"{__name__}.JobSpider",
         arguments={"pause_after": pause_after},
     )
 
@@ -160,7 +232,7 @@ def test_copies_that_are_held_when_a_crawl_is_paused(site, tmp_path, script, res
     paused = Crawl(
         [original],
         ONE_BY_ONE | {"JOBDIR": str(tmp_path / "job"), "SIMHASH_WORKERS": 0},
-        spider=f"{SPIDERS}.PausedSpider",
+        spider=f"{__name__}.PausedSpider",
         arguments=arguments,
     )
     [first] = run(tmp_path, paused)
@@ -184,7 +256,7 @@ def test_items_that_were_dropped_when_a_crawl_is_paused(site, tmp_path, incremen
         ONE_BY_ONE
         | {
             "JOBDIR": str(tmp_path / "job"),
-            "ITEM_PIPELINES": {f"{SPIDERS}.PausingPipeline": 300},
+            "ITEM_PIPELINES": {f"{__name__}.PausingPipeline": 300},
             "SIMHASH_ITEM_FIELDS": ["text"],
             "SIMHASH_INCREMENTAL": incremental,
             "SIMHASH_WORKERS": 0,

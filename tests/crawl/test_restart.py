@@ -2,10 +2,14 @@
 
 import json
 import shutil
+import time
 from dataclasses import replace
 
 import pytest
 
+from scrapy_simhash.index import open_index
+from scrapy_simhash.index.history import read_history
+from scrapy_simhash.maintenance.changes import changes
 from tests.crawl.harness import Crawl, crawled, run
 from tests.crawl.pages import page, put_articles
 from tests.index.backends import DATABASE_KINDS
@@ -121,3 +125,35 @@ def test_a_new_index_is_in_the_database_that_is_asked_for(site, directory, tmp_p
     assert second.event("/mill")["verdict"]["kind"] == "unchanged"
     manifest = tmp_path / "simhash" / "spiders" / "pages" / "manifest.json"
     assert json.loads(manifest.read_text())["database"] == kind
+
+
+def test_changes_between_two_crawls(site, tmp_path):
+    index = tmp_path / "simhash" / "spiders" / "pages"
+    names = ("mill", "bees", "paper", "clock", "kite", "ice")
+    urls = [site.put(f"/{name}", page(name)) for name in names]
+    run(tmp_path, Crawl(urls, INCREMENTAL))
+    time.sleep(1.1)  # the times of pages and crawls are whole seconds
+    # Bees has another text now, paper cannot be found, and boats is new. Nobody knows about the
+    # others: the server fails, a page has too few words, and a callback raises.
+    site.put("/bees", page("tram"))
+    site.put("/paper", "not here", status=404)
+    site.put("/clock", "not now", status=503)
+    site.put("/kite", "<p>Few words.</p>")
+    site.put("/ice", page("石桥"))
+    urls.append(site.put("/boats", page("茶园")))
+    stopped, finished = run(
+        tmp_path,
+        Crawl(urls, INCREMENTAL | {"CLOSESPIDER_PAGECOUNT": 1}),
+        Crawl(urls, INCREMENTAL, arguments={"failing": ["/ice"]}),
+    )
+    assert (stopped.finish_reason, finished.finish_reason) == ("closespider_pagecount", "finished")
+    with open_index(index, create=False) as opened:
+        history = read_history(opened.notes())
+    assert [crawl.finished for crawl in history] == [True, False, True]
+    assert [crawl.sites for crawl in history] == [{"127.0.0.1"}] * 3
+    since_s = history[0].ended_s + 1
+    listed = {one.key.rpartition("/")[2]: one for one in changes(index, since_s)}
+    kinds = {name: one.kind for name, one in listed.items()}
+    assert kinds == {"bees": "changed", "paper": "gone", "boats": "new"}
+    assert listed["paper"].at_s == history[2].ended_s
+    assert listed["paper"].last_seen_s <= history[0].ended_s

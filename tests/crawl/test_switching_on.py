@@ -122,3 +122,11 @@ def test_without_a_scrapy_cfg_as_under_scrapyd_it_lies_in_the_working_directory(
     monkeypatch.chdir(tmp_path)
     location = SimhashSettings(Settings(), "pages").index_location("page")
     assert location == tmp_path / ".scrapy" / "simhash" / "spiders" / "pages"
+
+
+def test_spider_names_may_be_anything(tmp_path):
+    names = ["../out", "a/b", "a%2Fb", "..", ".hidden", "蜘蛛", "with space", "CON:1"]
+    given = Settings({"SIMHASH_DIR": str(tmp_path)})
+    places = {SimhashSettings(given, name).index_location("page") for name in names}
+    assert {place.resolve().parent for place in places} == {tmp_path / "spiders"}
+    assert len(places) == len(names)
