@@ -19,7 +19,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from scrapy_simhash.confirmation import UNCONFIRMED
-from scrapy_simhash.detector import evidence_of
 from scrapy_simhash.documents.lines import Unreadable
 from scrapy_simhash.errors import PlanError
 from scrapy_simhash.fingerprint import hamming_distance
@@ -291,5 +290,4 @@ def fingerprinted(
         if page.fingerprint is None:
             left_out[str(page.skipped)] += 1
         else:
-            evidence = evidence_of(document.name, page)
-            yield SampledPage(extraction, page.fingerprint, evidence)
+            yield SampledPage(extraction, page.fingerprint, page.evidence)

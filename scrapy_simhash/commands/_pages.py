@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import re
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,7 +16,6 @@ from scrapy_simhash.errors import SimhashError
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from scrapy_simhash.detector import Detector, PageFingerprint
 
 STANDARD_INPUT = "standard input"
 PAGE_METAVAR = "FILE|URL|-"
@@ -26,14 +24,6 @@ PAGE_METAVAR = "FILE|URL|-"
 def shown_name(page: Document) -> str:
     """Return the name of a page, with the URL after redirects in parentheses if it differs."""
     return page.name if page.url in (None, page.name) else f"{page.name} ({page.url})"
-
-
-def fingerprint_of(page: Document, detector: Detector) -> PageFingerprint:
-    """Return the fingerprint as a crawl makes it; for a plain text, of the whole text."""
-    from scrapy_simhash.detector import evidence_of
-
-    _, found = page.fingerprinted(detector)
-    return replace(found, evidence=evidence_of(page.url or "", found))
 
 
 FIELD_ARGUMENTS = (

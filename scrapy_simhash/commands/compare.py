@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from scrapy_simhash.commands._command import Command, argument
 from scrapy_simhash.commands._output import show_result, shown_fingerprint
-from scrapy_simhash.commands._pages import PAGE_METAVAR, fingerprint_of, load_pages
+from scrapy_simhash.commands._pages import PAGE_METAVAR, load_pages
 from scrapy_simhash.commands._settings import COPY_OPTIONS, FINGERPRINT_OPTIONS
 from scrapy_simhash.reasons import explain
 
@@ -29,7 +29,7 @@ def _run(options: argparse.Namespace) -> None:
     min_tokens = read("SIMHASH_MIN_TOKENS") if options.SIMHASH_MIN_TOKENS else 1
     distinct = read.distinct_selectors
     detector = Detector(scheme, min_tokens=min_tokens, keep_text=True, distinct=distinct)
-    a, b = (fingerprint_of(page, detector) for page in loaded)
+    a, b = (page.fingerprinted(detector)[1] for page in loaded)
     distance = reason = None
     similarity, against = confirmation.compare(a.evidence, b.evidence)
     if a.fingerprint is not None and b.fingerprint is not None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from scrapy_simhash.commands._command import Command, argument, index_location, number_argument
 from scrapy_simhash.commands._output import note, reason_of, show_result, shown_fingerprint
-from scrapy_simhash.commands._pages import PAGE_METAVAR, fingerprint_of, load_page
+from scrapy_simhash.commands._pages import PAGE_METAVAR, load_page
 
 if TYPE_CHECKING:
     import argparse
@@ -91,7 +91,7 @@ def _answer(options: argparse.Namespace) -> dict[str, Any]:
         min_tokens=read("SIMHASH_MIN_TOKENS"),
         distinct=read.distinct_selectors,
     )
-    page = fingerprint_of(loaded, detector)
+    _, page = loaded.fingerprinted(detector)
     name, key = loaded.name, options.key or loaded.url
     foreseen, action, stored, matches = None, "keep", None, []
     evidence = evidence_of(key or "", page)

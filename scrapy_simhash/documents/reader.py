@@ -6,7 +6,7 @@ item of a list. For a file or document that cannot be read, `Unreadable` says wh
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
 
 from scrapy_simhash.documents.decoding import (
@@ -70,13 +70,18 @@ class Document(NamedTuple):
         return text
 
     def fingerprinted(self, detector: Detector) -> tuple[Extraction, PageFingerprint]:
-        """Return what is extracted from a page and its fingerprint; a plain text counts whole."""
+        """Return what is extracted from a page, and its fingerprint as a crawl makes it; of a plain
+        text, all.
+        """
+        from scrapy_simhash.detector import evidence_of
         from scrapy_simhash.extraction import Extraction
 
         if self.is_html:
-            return detector.extract_and_fingerprint(self.text)
-        extraction = Extraction(self.text)
-        return extraction, detector.fingerprint_extraction(extraction)
+            extraction, page = detector.extract_and_fingerprint(self.text)
+        else:
+            extraction = Extraction(self.text)
+            page = detector.fingerprint_extraction(extraction)
+        return extraction, replace(page, evidence=evidence_of(self.url or self.name, page))
 
 
 @dataclass(frozen=True, kw_only=True)
