@@ -11,6 +11,7 @@ import secrets
 from collections import Counter
 from contextlib import ExitStack
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
 import xxhash
@@ -220,6 +221,9 @@ def page_for_worker(response: TextResponse) -> str | bytes:
 async def result_of(future: Future[_Result]) -> _Result:
     """Return the result of a future that is completed in the event loop, or raise its error."""
     done: Deferred[None] = Deferred()
-    future.add_done_callback(lambda _: call_later(0, done.callback, None))
+    # Without asyncio, a deferred does not wait for the event loop.
+    answer = partial(done.callback, None)
+    answered = answer if is_asyncio_available() else partial(call_later, 0, answer)
+    future.add_done_callback(lambda _: answered())
     await maybe_deferred_to_future(done)
     return future.result()

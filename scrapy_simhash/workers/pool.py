@@ -21,6 +21,7 @@ from collections import deque
 from concurrent.futures import Future
 from dataclasses import dataclass
 from io import BytesIO
+from itertools import islice
 from selectors import EVENT_READ, EVENT_WRITE, DefaultSelector
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
@@ -47,6 +48,7 @@ START_TIMEOUT_S = 60.0
 # More threads of numpy would compete with the other workers. The environment may set more.
 _ONE_THREAD = dict.fromkeys(("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"), "1")
 _READ_BYTES = 1 << 18  # upper limit of one read
+_PARTS_AT_ONCE = 16  # of messages that are sent; systems have limits
 # The code of a worker until this package can be imported. It first removes the entry "" from its
 # `sys.path`, so that no file in the working directory replaces a module of the standard library.
 # Then it takes over the parent's `sys.path`. If a start hangs and the parent is dead, the alarm
@@ -184,10 +186,11 @@ class WorkerProcess(Generic[Content, Result]):
         """Send as much as the socket takes."""
         try:
             while self.unsent:
-                sent = self._socket.send(self.unsent[0])
-                self.unsent[0] = self.unsent[0][sent:]
-                if not self.unsent[0]:
-                    self.unsent.popleft()
+                sent = self._socket.sendmsg(islice(self.unsent, _PARTS_AT_ONCE))
+                while self.unsent and sent >= len(self.unsent[0]):
+                    sent -= len(self.unsent.popleft())
+                if sent:
+                    self.unsent[0] = self.unsent[0][sent:]
         except BlockingIOError:
             pass
         except OSError:  # the worker has died: `receive` gives its last answers, and raises
