@@ -22,12 +22,12 @@ ODD = [
 ]
 # SHA-256 of the hashes of all widths, which were those of the algorithms as published.
 PUBLISHED = {
-    "xxh3": "6d140e21f2711e7a4fe4eed21b2ea1c8",
-    "xxh3-mix": "6564aa5dcc2835c7d9e08ac51e7154ce",
-    "md5": "539472615aa65b988066649499778f93",
-    "bkdr": "eff473dd1141e2f8e4608c49a029d11e",
-    "string-hash": "bd9aa2fe5d7a4f2c36cb8e692f83fd7f",
-    "string-hash-java": "121b315d50b5b79f6655afbc67630684",
+    "xxh3": "006595c09ce8a0e5860bf069c5304796",
+    "xxh3-mix": "f44d0ee3ed3bc8fc2780ce84eb2799da",
+    "md5": "f9724ea53bc500cdc93e300e5ddbf617",
+    "bkdr": "39e3e7da45927a31a34a006b1d8b0120",
+    "string-hash": "e21655993fb47af6e6218d85c7a6eadc",
+    "string-hash-java": "968da0a1d7d106d1b09399ba174fd458",
     "mt19937": "014487968e4bceffff655438dccb0405",
 }
 
@@ -41,7 +41,7 @@ def values(name, wanted, bits):
 
 @pytest.mark.parametrize("name", FEATURE_HASHES)
 def test_hashes_of_every_width_never_change(name):
-    features = [*ODD, "ab", "electroencephalographically"]
+    features = [*ODD, *(f"word {number}" * (number % 5 + 1) for number in range(100))]
     if name == "mt19937":
         features = [chr(code) for code in range(128)]
     hashed, widths = FEATURE_HASHES[name]

@@ -58,6 +58,25 @@ SLOW = [
     (f"<h1>The ferry</h1>{FERRY}{'<label>' * 200}<nav>{'word ' * 400_000}</nav>", 3),
     (f"<main>{FERRY}" + f"<div><nav>{LINKS}</nav></div>" * 10_000 + "<h1>A</h1>", 4),
 ]
+# What is nested nearly as deeply as the parser allows, and what is often in it.
+NESTED = {
+    "<div>": ["<h1>x</h1>", "<h1><a href=x>x</a></h1>", "<header>x</header>"],
+    "<div class=x>": ["<div class=cookie>x</div>"],
+    "<div class=cookie>": ["<b>x</b>"],
+    "<section role=dialog>": ["<b>x</b>"],
+    "<form>": ["<b>x</b>"],
+    "<h1><div>": ["<a href=x>x</a>"],
+}
+LONG = (
+    *("<div>" * 100_000 + "deep", "<b>" * 100_000 + "deep", "<a href=x>" * 100_000 + "x"),
+    *("<a href=x>word</a>" * 149_000, "<p>x" * 299_000, "<br>x" * 299_000, "word " * 1_000_000),
+    *("w" * 5_000_000, "渡轮" * 1_000_000, "\ue001" * 1_000_000, "&#xe001;" * 300_000),
+    *("<table>" + "<tr><td>x" * 100_000, "<dl>" + "<dt>a<dd>b" * 100_000),
+    *(around * 240 + each * 70_000 for around, inside in NESTED.items() for each in inside),
+    (("<div id=gdpr>" * 240) + "</div>" * 240) * 100,
+    f"<div class='{'a ' * 100_000}'>" + "<h1>x</h1>" * 10_000,
+    *(f"<p style='{style}'>x" for style in (";" + " " * 1_000_000, "display:" * 200_000)),
+)
 
 
 @pytest.mark.parametrize("extractor", ["segments", "readability", "text"])
@@ -76,6 +95,15 @@ def test_no_page_takes_half_a_minute_of_cpu_time(name, extractor):
     started = time.process_time()
     extract(f"<html><body>{WORST[name]}</body></html>", extractor)
     assert time.process_time() - started < 20
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("html", LONG, ids=lambda html: f"{html[:20]}…{html[-10:]}")
+def test_long_pages_take_linear_time(html):
+    started = time.process_time()
+    found = extract("<p>Words at the top.</p>" + html, "segments")
+    assert time.process_time() - started < 10
+    assert "Words at the top." in found.text or len(found.text) > 100
 
 
 @pytest.mark.parametrize(
