@@ -8,10 +8,9 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from jieba import posseg
 
-from scrapy_simhash.confirmation import UNCONFIRMED, Confirmation
 from scrapy_simhash.errors import EmptyText, UnsupportedText
 from scrapy_simhash.fingerprint import to_hex
-from scrapy_simhash.scheme import DEFAULT_PRESET, PRESETS, Scheme
+from scrapy_simhash.scheme import PRESETS, Scheme
 from scrapy_simhash.tokens.tokenization import jieba_tokenizer
 from tests.crawl.harness import python
 from tests.samples import CHINESE, ENGLISH, GREEK, TAGGED
@@ -23,14 +22,6 @@ words = st.text(
     min_size=1,
     max_size=6,
 )
-
-
-class TestTable:
-    def test_wide_is_the_default_and_the_only_preset_with_confirmation(self):
-        assert DEFAULT_PRESET == "wide"
-        confirmations = {name: found.confirmation for name, found in PRESETS.items()}
-        assert confirmations.pop("wide") == Confirmation()
-        assert set(confirmations.values()) == {UNCONFIRMED}
 
 
 GOLDEN = {

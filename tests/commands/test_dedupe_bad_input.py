@@ -98,13 +98,6 @@ def test_a_command_that_is_refused_changes_no_file(run, feed, folder, arguments,
     assert (folder / "there.jsonl").read_text() == "there"
 
 
-def test_names_that_are_hostile_are_escaped(run, folder):
-    name = written(folder, json_lines(records(3)), "a\x1b[31m.jsonl")
-    ran = run("dedupe", name, "-o", "o\x1b[2J")
-    assert ran.code == 0
-    assert "\x1b" not in ran.out + ran.err
-
-
 def test_standard_output_that_is_closed_early(folder, many):
     process = start(*MODULE, "dedupe", many, "-o", "-", in_folder=folder)
     assert process.stdout.read(1)

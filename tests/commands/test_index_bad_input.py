@@ -247,18 +247,3 @@ def test_what_is_no_index_is_not_merged(run, index, folder, other):
     before = content(index)
     assert_error(run("index", "merge", "--index", index, other))
     assert content(index) == before
-
-
-def test_names_with_control_characters_are_shown_escaped(run, index):
-    with open_index(index) as opened:
-        key = "https://a.example/\x1b[31m\u202e"
-        opened.confirm(opened.observe(key, 1 << 250))
-        opened.observe("https://b.example/\x07", 1 << 250)
-    for arguments in (
-        ["index", "stats", "--top", "99"],
-        ["index", "query", "--stored", key],
-        ["index", "clusters", "--top", "99"],
-    ):
-        ran = run(*arguments, "--index", index)
-        assert ran.code == 0
-        assert not any(c in ran.out for c in "\x1b\x07\u202e")

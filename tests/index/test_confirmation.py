@@ -15,13 +15,13 @@ from scrapy_simhash.names.names import name_bytes
 
 from .backends import PLAN, SCHEME, K, seen
 
-SITE, OTHER_SITE = site_number("a.example"), site_number("b.example")
+SITE = site_number("a.example")
 
 
-def evidence(differing=0, *, site=SITE, title="", heading="", certainty=b""):
+def evidence(differing=0, *, title=""):
     """Of texts whose sketches differ in so many of 128 bins."""
     sketch = bytes([2] * differing + [1] * (128 - differing))
-    return Evidence(sketch, site, name_bytes(title), name_bytes(heading), certainty)
+    return Evidence(sketch, SITE, name_bytes(title))
 
 
 @pytest.fixture
@@ -91,20 +91,6 @@ def test_pending_pages_are_compared_by_the_same_rule(index, pending):
     assert index.observe("d", 0, evidence(128)).representative == "b"
 
 
-def test_two_pages_of_one_site_need_names_that_agree_and_of_two_sites_none(index):
-    index.confirm(index.observe("a", 0, evidence(title="Red shoe")))
-    assert index.observe("b", 0, evidence(title="Blue shoe")).kind == "new"
-    assert index.observe("c", 0, evidence(title="red shoe")).kind == "near-duplicate"
-    other = index.observe("d", 0, evidence(title="Green shoe", site=OTHER_SITE))
-    assert other.kind == "near-duplicate"
-
-
-def test_without_sketches_distance_and_names_decide(index):
-    index.confirm(index.observe("a", 0))
-    copy = index.observe("b", 0, evidence())
-    assert (copy.kind, copy.similarity) == ("near-duplicate", None)
-
-
 class TestThePageItself:
     FINGERPRINTS: ClassVar = {"a": 0x00FF, "b": 0x0FF0, "c": 0xFF00}
 
@@ -114,11 +100,6 @@ class TestThePageItself:
         assert seen(page) == ("changed", None, 1)
         index.confirm(page)
         assert index.entry("a").evidence == evidence(100)
-
-    def test_another_name_is_a_change(self, index):
-        index.confirm(index.observe("a", 0, evidence(title="Red shoe")))
-        assert index.observe("a", 1, evidence(title="red shoe")).kind == "unchanged"
-        assert index.observe("a", 1, evidence(title="Blue shoe")).kind == "changed"
 
     @pytest.mark.parametrize("incremental", [True, False])
     def test_since_an_earlier_crawl_only_a_typing_error_leaves_it_unchanged(
