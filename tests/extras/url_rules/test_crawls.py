@@ -1,21 +1,13 @@
 """SIMHASH_URL_RULES: requests that rules spare, and those that they must not."""
 
 import random
-import signal
-import subprocess
-import sys
-import threading
-from contextlib import suppress
 
 import pytest
 
 from scrapy_simhash.extras.url_rules.evidence import decode_rules
-from scrapy_simhash.extras.url_rules.requests import _UNSAVED
 from scrapy_simhash.index import open_index
 from scrapy_simhash.index.history import PREFIX
-from scrapy_simhash.index.redis import open_redis_index
-from tests.crawl.harness import Crawl, child_environment, crawled, index_settings, run
-from tests.workers.watching import eventually
+from tests.crawl.harness import Crawl, crawled, run
 
 WORDS = [a + b + c for a in "bdfgklmnprst" for b in "aeiou" for c in ("n", "r", "st", "lk")]
 TOPICS = range(32)
@@ -99,50 +91,3 @@ def test_a_damaged_row_is_counted_and_written_anew(site, tmp_path, monkeypatch):
         [(name, row)] = (note for note in index.notes() if not note[0].startswith(PREFIX))
     assert name == "127.0.0.1"
     assert decode_rules(row)
-
-
-@pytest.mark.thorough
-def test_rules_survive_a_crawl_that_is_killed(site, tmp_path, every_index):
-    """The crawl is killed while it waits for one page; the next crawl applies what it learned."""
-    index = index_settings(tmp_path)
-    directory, items = tmp_path / "simhash", tmp_path / "items"
-    topics = range(_UNSAVED + 10)
-    learning = index | {
-        "SIMHASH_DIR": directory,
-        "SIMHASH_REDIS_KEY": f"pages {tmp_path}",
-        "SIMHASH_ACTION": "tag",
-        "SIMHASH_URL_RULES": "learn",
-        "DOWNLOAD_DELAY": 0,
-    }
-    barrier = threading.Barrier(2)
-    urls = [topic(site, number, sid) for number in topics for sid in "ab"]
-    urls.append(site.put("/never", "", barrier=barrier))
-    child = subprocess.Popen(
-        [
-            *(sys.executable, "-m", "tests.crawl.redis_crawler", str(items), ",".join(urls)),
-            *(f"{name}={value}" for name, value in learning.items()),
-        ],
-        env=child_environment(),
-        stderr=subprocess.DEVNULL,
-    )
-
-    def is_stored():
-        if not items.exists() or items.read_text().count("\n") < len(urls) - 1:
-            return False
-        if not index:
-            return True  # an embedded index was told at once
-        with open_redis_index(index["SIMHASH_REDIS_URL"], f"pages {tmp_path}") as opened:
-            return any(not name.startswith(PREFIX) for name, _ in opened.notes())
-
-    try:
-        eventually(is_stored, 240)
-    finally:
-        child.kill()
-        child.wait()
-        with suppress(threading.BrokenBarrierError):
-            barrier.abort()
-    assert child.returncode == -signal.SIGKILL
-    requests = [topic(site, number, sid) for number in range(220, 232) for sid in "abc"]
-    after = crawled(tmp_path, requests, ON)
-    assert after.stat("url_rules/spared") > 0
-    assert len({path.partition("&")[0] for path in after.seen()}) == 12

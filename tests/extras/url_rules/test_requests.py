@@ -11,8 +11,9 @@ from scrapy.signalmanager import SignalManager
 from scrapy_simhash import open_index
 from scrapy_simhash.crawl.arguments import CARRIED_META_KEY
 from scrapy_simhash.crawl.settlement import PageState
+from scrapy_simhash.extras.url_rules.evidence import decode_rules
 from scrapy_simhash.extras.url_rules.exceptions import SparedRequest
-from scrapy_simhash.extras.url_rules.requests import RequestRules
+from scrapy_simhash.extras.url_rules.requests import _UNSAVED, RequestRules
 from scrapy_simhash.index import Observation
 from scrapy_simhash.index.base import Earlier
 from scrapy_simhash.policy import PASS
@@ -99,6 +100,16 @@ def test_a_page_that_got_other_arguments_teaches_nothing():
     crawl.learn(40, observation=replace(DONE, earlier=Earlier(same_request=False)))
     assert crawl.request("/topic?t=99&sid=a")
     assert crawl.request("/topic?t=99&sid=b")
+
+
+def test_rules_are_stored_while_a_crawl_goes_on():
+    crawl = Crawl(mode="learn")
+    crawl.learn(_UNSAVED // 10)
+    assert crawl.index.notes() == []  # a write for each page would take long
+    crawl.learn(_UNSAVED)
+    [(site, row)] = crawl.index.notes()
+    assert site == "example.com"
+    assert (("drop", "sid"),) in decode_rules(row)
 
 
 @pytest.mark.parametrize("carried", [[[], []], [["place"], []], [[], ["item"]]])
