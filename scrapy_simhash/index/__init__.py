@@ -38,7 +38,6 @@ from scrapy_simhash.index.manifest import (
     IndexSpec,
     Manifest,
     databases,
-    library_versions,
 )
 from scrapy_simhash.index.plan import DEFAULT_EXPECTED_PAGES, TablePlan, choose_plan
 
@@ -243,14 +242,6 @@ def _open_store(directory: Path, spec: IndexSpec, sync: SyncPolicy, *, create: b
             raise unusable(str(directory), str(error)) from error
     manifest = read_manifest(directory)
     spec.check_existing(str(directory), manifest)
-    changed = set(library_versions().items()) - set(manifest.versions.items())
-    if changed:
-        logger.warning(
-            "simhash: the index %s was made with other versions of libraries (now %s): the same "
-            "page may get another fingerprint, and copies may be missed",
-            directory,
-            ", ".join(" ".join(pair) for pair in sorted(changed)),
-        )
     database = open_database(directory, manifest)
     try:
         return Store(database, manifest, sync=sync)

@@ -1,4 +1,4 @@
-"""Read and write the manifest of an index: its format, scheme, plan and library versions, as JSON;
+"""Read and write the manifest of an index: its format, scheme, plan and k, as JSON;
 make that of a new index, and compare that of an existing one with what a caller asks for.
 
 In Redis, it is the value of a key. On disk, it is a file: each rewrite of an index creates a new
@@ -12,10 +12,8 @@ import json
 import logging
 import os
 import re
-import unicodedata
 from contextlib import contextmanager, suppress
-from dataclasses import asdict, dataclass, field
-from importlib import metadata
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 from scrapy_simhash.confirmation import UNCONFIRMED, Confirmation
@@ -40,7 +38,7 @@ from scrapy_simhash.index.plan import (
 from scrapy_simhash.scheme import DEFAULT_PRESET, PRESETS, Scheme, preset_with
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator
     from pathlib import Path
 
 FORMAT_VERSION = 9
@@ -72,7 +70,6 @@ class Manifest:
         written.
     :param generation: number of times the index was rewritten.
     :param confirmation: default confirmation; callers of `open_index` may choose another.
-    :param versions: those of `library_versions` when the index was created.
     """
 
     scheme: Scheme
@@ -81,7 +78,6 @@ class Manifest:
     database: str
     generation: int = 0
     confirmation: Confirmation = UNCONFIRMED
-    versions: Mapping[str, str] = field(default_factory=dict, compare=False)
 
     def database_path(self, directory: Path) -> Path:
         """Return the path of the current database in the directory of an index."""
@@ -149,8 +145,7 @@ class Manifest:
         for name, allowed in is_allowed.items():
             if not allowed:
                 raise ValueError(f"{name} is {content[name]!r}")
-        versions = {str(name): str(version) for name, version in content["versions"].items()}
-        return cls(scheme, plan, k, database, generation, confirmation, versions)
+        return cls(scheme, plan, k, database, generation, confirmation)
 
     @classmethod
     def read(cls, directory: Path) -> Manifest | None:
@@ -202,7 +197,6 @@ class IndexSpec:
             max_distance,
             self.kind or default_kind_name(),
             confirmation=self.confirmation or (known.confirmation if known else UNCONFIRMED),
-            versions=library_versions(),
         )
 
     def check_existing(self, location: str, manifest: Manifest) -> None:
@@ -327,18 +321,6 @@ def default_kind_name() -> str:
     from importlib.util import find_spec
 
     return "leveldb" if find_spec("plyvel") is not None else "rocksdb"
-
-
-def library_versions() -> dict[str, str]:
-    """Return the versions of what decides which tokens a page has."""
-    from lxml import etree
-
-    packages = ("lxml", "readability-lxml", "jieba")
-    return {
-        "Unicode": unicodedata.unidata_version,
-        "libxml2": ".".join(map(str, etree.LIBXML_VERSION)),
-        **{package: metadata.version(package) for package in packages},
-    }
 
 
 def databases(directory: Path) -> list[Path]:

@@ -41,7 +41,7 @@ def test_a_person_can_read_it(tmp_path):
     assert content["max_distance"] == 3
 
 
-PARTS = "format_version database scheme plan max_distance generation confirmation versions".split()
+PARTS = "format_version database scheme plan max_distance generation confirmation".split()
 IMPOSSIBLE = [
     *(("scheme", value) for value in (None, [])),
     *(("scheme bits", value) for value in (63, "64")),
@@ -52,7 +52,6 @@ IMPOSSIBLE = [
     *(("database", value) for value in ("memory", "lmdb", None, ["leveldb"], "../elsewhere")),
     *(("max_distance", value) for value in ("three", None, float("inf"), -1, 64)),
     *(("generation", value) for value in (-1, "1")),
-    ("versions", ["jieba"]),
     *(
         ("confirmation", value)
         for value in (

@@ -6,7 +6,6 @@ import logging
 import os
 import sys
 from contextlib import closing
-from importlib import metadata
 from pathlib import Path
 
 import pytest
@@ -159,23 +158,6 @@ def test_given_tables_may_find_less_than_95_percent_with_a_warning(url, caplog, 
         with open_index(url, max_distance=K + 1) as index:
             assert index.max_distance == K + 1
         assert caplog.records == []
-
-
-@pytest.mark.parametrize("recorded", ["0.0.1", None], ids=["older", "none"])
-def test_other_versions_of_libraries_are_a_warning(url, made, caplog, recorded):
-    path = made / "manifest.json"
-    content = json.loads(path.read_text(encoding="utf-8"))
-    assert content["versions"]["jieba"] == metadata.version("jieba")
-    with caplog.at_level(logging.WARNING):
-        open_index(url).close()
-    assert caplog.records == []
-    content["versions"] = {**content["versions"], "jieba": recorded}
-    path.write_text(json.dumps(content), encoding="utf-8")
-    with caplog.at_level(logging.WARNING), open_index(url) as index:
-        assert len(index) == 1
-    (record,) = caplog.records
-    assert f"(now jieba {metadata.version('jieba')})" in record.getMessage()
-    assert str(made) in record.getMessage()
 
 
 @pytest.mark.parametrize("distance", [K + 1, K + 4, -1, 16])
