@@ -33,29 +33,17 @@ COMMANDS = {
 }
 
 
-@pytest.fixture
-def url(site):
-    return site.put("/mill", page("mill"))
-
-
-@pytest.fixture(
-    params=[
-        pytest.param(ADDON, id="addon", marks=pytest.mark.thorough),
-        pytest.param(BY_HAND, id="by hand"),
-    ]
+@pytest.mark.parametrize("how", [BY_HAND, pytest.param(ADDON, marks=pytest.mark.thorough)])
+@pytest.mark.parametrize(
+    "names", [["shell"], pytest.param(["parse", "fetch", "check"], marks=pytest.mark.thorough)]
 )
-def project(request, url, tmp_path):
+def test_they_make_no_index(site, tmp_path, how, names):
+    url = site.put("/mill", page("mill"))
     settings = (
         'SPIDER_MODULES = ["shop"]\nSIMHASH_ENABLED = True\nSIMHASH_ITEM_FIELDS = ["url"]\n'
         "TELNETCONSOLE_ENABLED = False\nROBOTSTXT_OBEY = False\nSIMHASH_WORKERS = 0\n"
     )
-    return write_project(tmp_path, settings + request.param, SPIDER.replace("URL", url))
-
-
-@pytest.mark.parametrize(
-    "names", [["shell"], pytest.param(["parse", "fetch", "check"], marks=pytest.mark.thorough)]
-)
-def test_they_make_no_index(project, url, names):
+    project = write_project(tmp_path, settings + how, SPIDER.replace("URL", url))
     for name in names:
         command = [url if part == "URL" else part for part in COMMANDS[name]]
         ran = python("-m", "scrapy", *command, cwd=project)

@@ -3,8 +3,6 @@
 import json
 import subprocess
 import sys
-import time
-from contextlib import contextmanager
 from urllib.error import URLError
 from urllib.parse import urlencode
 from urllib.request import urlopen
@@ -15,6 +13,7 @@ from tests.crawl.harness import Crawl, child_environment, run
 from tests.crawl.pages import put_articles
 from tests.crawl.test_switching_on import write_project
 from tests.index.redis_servers import free_port, needs_redis
+from tests.workers.watching import eventually
 
 pytestmark = pytest.mark.thorough
 SETTINGS = """
@@ -32,32 +31,16 @@ def urls(site):
     return put_articles(site, "/mill mill", "/copy mill 1", "/bees bees")
 
 
-def eventually(condition, process):
-    """Return the first true value of a condition, as long as the process runs."""
-    until = time.monotonic() + 120
-    while time.monotonic() < until:
-        assert process.poll() is None, process.stdout.read()
-        if found := condition():
-            return found
-        time.sleep(0.1)
-    raise AssertionError("not within two minutes")
-
-
-@contextmanager
-def scrapyd(directory):
-    """Run Scrapyd in a project; yields a function that asks it."""
+def test_scrapyd(urls, tmp_path):
+    pytest.importorskip("scrapyd", reason="`make test-ecosystem` installs it")
+    write_project(tmp_path, SETTINGS)
     port = free_port()
-    (directory / "scrapy.cfg").write_text(
+    (tmp_path / "scrapy.cfg").write_text(
         f"[settings]\nshop = shop.settings\n[scrapyd]\nhttp_port = {port}\npoll_interval = 0.1\n"
     )
+    path = f"{tmp_path}:{child_environment()['PYTHONPATH']}"
     process = subprocess.Popen(
-        [sys.executable, "-m", "scrapyd"],
-        cwd=directory,
-        env=child_environment()
-        | {"PYTHONPATH": f"{directory}:{child_environment()['PYTHONPATH']}"},
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
+        [sys.executable, "-m", "scrapyd"], cwd=tmp_path, env=child_environment(PYTHONPATH=path)
     )
 
     def ask(service, data=None):
@@ -69,20 +52,13 @@ def scrapyd(directory):
             return None
 
     try:
-        eventually(lambda: ask("daemonstatus.json"), process)
-        yield ask, process
-    finally:
-        process.terminate()
-        process.communicate()
-
-
-def test_scrapyd(urls, tmp_path):
-    pytest.importorskip("scrapyd", reason="`make test-ecosystem` installs it")
-    write_project(tmp_path, SETTINGS)
-    with scrapyd(tmp_path) as (ask, process):
+        eventually(lambda: ask("daemonstatus.json"))
         job = {"project": "shop", "spider": "pages", "urls": " ".join(urls)}
         assert ask("schedule.json", job)["status"] == "ok"
-        eventually(lambda: ask("listjobs.json?project=shop")["finished"], process)
+        eventually(lambda: ask("listjobs.json?project=shop")["finished"])
+    finally:
+        process.terminate()
+        process.wait()
     items = [json.loads(line) for line in (tmp_path / "items.jsonl").read_text().splitlines()]
     assert [item["url"] for item in items] == [urls[0], urls[2]]
     [log] = tmp_path.glob("logs/shop/pages/*.log")

@@ -1,34 +1,18 @@
 """Workers that end with their test."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from contextlib import ExitStack, closing
 
 import pytest
 
-from tests.workers.driving import LONG_MS, SCHEME, Driven, start_workers
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    from scrapy_simhash import Scheme
+from tests.workers.driving import Driven, start_workers
 
 
 @pytest.fixture
-def start_pool() -> Iterator[Callable[..., Driven]]:
-    """Return a function that starts pools."""
-    pools = []
+def start_pool():
+    """Return a function that starts pools; for its arguments see `start_workers`."""
+    with ExitStack() as pools:
 
-    def start(
-        workers: int | None = 1,
-        *,
-        scheme: Scheme = SCHEME,
-        timeout_ms: int = LONG_MS,
-        keep_text: bool = False,
-    ) -> Driven:
-        pools.append(Driven(start_workers(workers, scheme, timeout_ms, keep_text=keep_text)))
-        return pools[-1]
+        def start(*given, **how):
+            return pools.enter_context(closing(Driven(start_workers(*given, **how))))
 
-    yield start
-    for pool in pools:
-        pool.close()
+        yield start

@@ -28,8 +28,7 @@ def say(content):
     print(json.dumps(content), flush=True)
 
 """
-STARTING = "say(pool.pids)\n"
-READY = "pool.until_ready().answer()\n" + STARTING
+READY = "pool.until_ready().answer()\nsay(pool.pids)\n"
 AT_WORK = """
 pool.meet(2, directory / "meeting")  # none of them has to start when it gets its page
 pages = [ask(f"{order} {directory}") for _ in range(9)]
@@ -61,15 +60,8 @@ def heard(process):
     return json.loads(line)
 
 
-@pytest.mark.parametrize(
-    "code",
-    [
-        pytest.param(STARTING, id="starting", marks=pytest.mark.thorough),
-        pytest.param(READY, id="ready"),
-    ],
-)
-def test_idle_workers_end_with_a_parent_that_is_killed(tmp_path, code):
-    with script(tmp_path, code + FOREVER) as parent:
+def test_idle_workers_end_with_a_parent_that_is_killed(tmp_path):
+    with script(tmp_path, READY + FOREVER) as parent:
         workers = heard(parent)
         assert all(map(state_of, workers))
         parent.kill()
