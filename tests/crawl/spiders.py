@@ -69,7 +69,6 @@ class PagesSpider(Spider):
         ``errback`` sets `errback`.
     :param item_type: a name in `ITEM_TYPES`.
     :param failing: paths whose callbacks raise.
-    :param copies_meta: links are followed with the meta of the page that contains them.
     :param start_items: yielded before the requests.
     :param at_once: start all requests at once. If False, start each when the page before and its
         links are finished, so that tests know which of several copies comes first.
@@ -83,7 +82,6 @@ class PagesSpider(Spider):
         requests: list[Any],
         item_type: str = "dict",
         failing: tuple[str, ...] = (),
-        copies_meta: bool = False,
         start_items: tuple[Any, ...] = (),
         at_once: bool = False,
         **kwargs: Any,
@@ -93,7 +91,6 @@ class PagesSpider(Spider):
         self.at_once = at_once
         self.item_type = ITEM_TYPES[item_type]
         self.failing = failing
-        self.copies_meta = copies_meta
         self.start_items = start_items
         self.events: list[dict[str, Any]] = []
 
@@ -144,10 +141,7 @@ class PagesSpider(Spider):
         found = []
         if isinstance(response, HtmlResponse):
             found = response.css("a.next::attr(href)").getall()
-        # Some spiders pass their state on in this way.
-        meta = response.meta if self.copies_meta else None
-        links = [response.follow(link, meta=meta) for link in found]
-        return [self.item_type(url=response.url), *links]
+        return [self.item_type(url=response.url), *map(response.follow, found)]
 
     def parse(self, response: Response) -> Iterator[Any]:
         yield from self.outputs(response)

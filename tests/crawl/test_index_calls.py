@@ -30,24 +30,25 @@ class FakeIndex:
         self.begun, self.done = [], []
 
     def observe_all(self, pages):
-        self._call("observe", [page.key for page in pages])
+        self._call("observe", pages)
         return [seen(page.key) for page in pages]
 
     def confirm_all(self, observations, *, gave_items=True):
-        self._call("confirm", [observation.key for observation in observations])
+        self._call("confirm", observations)
 
     def discard_all(self, observations):
-        self._call("discard", [observation.key for observation in observations])
+        self._call("discard", observations)
 
     def acted_all(self, pairs):
-        self._call("acted", [observation.key for observation, _ in pairs])
+        self._call("acted", [observation for observation, _ in pairs])
 
     def stop_waiting(self):
         pass
 
     close = stop_waiting
 
-    def _call(self, name, keys):
+    def _call(self, name, pages):
+        keys = [page.key for page in pages]
         call = f"{name} {' '.join(keys)}"
         self.begun.append(call)
         self.busy.set()

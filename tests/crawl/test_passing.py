@@ -26,16 +26,6 @@ UNJUDGED = {
 }
 
 
-class FilesSpider(PagesSpider):
-    def __init__(self, *args, files, **kwargs):
-        super().__init__(*args, **kwargs)
-        self.files = files
-
-    def parse(self, response):
-        self.note(response)
-        yield {"url": response.url, "file_urls": self.files}
-
-
 class InlineSpider(PagesSpider):
     """Downloads two more pages in its callback, with the meta of the first."""
 
@@ -73,7 +63,10 @@ def results(site, module_path):
         "kinds": Crawl([*requests, copy]),
         "robots": Crawl([mill, private], {"ROBOTSTXT_OBEY": True}),
         "files": Crawl(
-            [mill], files, spider=f"{__name__}.FilesSpider", arguments={"files": [file]}
+            [mill],
+            files,
+            spider="tests.crawl.spiders.ItemsSpider",
+            arguments={"items": {"/page": [{"file_urls": [file]}]}},
         ),
         "inline": Crawl(
             [mill, copy],

@@ -9,7 +9,6 @@ import threading
 import time
 
 import pytest
-from scrapy import Request
 from scrapy.settings import Settings
 
 from scrapy_simhash.crawl.settings import SimhashSettings
@@ -25,20 +24,6 @@ pytestmark = needs_redis
 
 
 SECRET = "geheim-7"
-
-
-class InlineSpider(PagesSpider):
-    """Downloads a page in the callback of the first one."""
-
-    def __init__(self, *args, inline, **kwargs):
-        super().__init__(*args, **kwargs)
-        self.inline = inline
-
-    async def parse(self, response):
-        self.note(response)
-        if response.url.endswith("/start"):
-            await self.crawler.engine.download_async(Request(self.inline))
-        yield {"url": response.url}
 
 
 class ThreadsSpider(PagesSpider):
@@ -280,8 +265,8 @@ def test_a_page_that_no_callback_gets_stands_in_nobodys_way(site, tmp_path, redi
         tmp_path,
         [start, copy],
         settings(redis_server.url, name),
-        spider=f"{__name__}.InlineSpider",
-        arguments={"inline": inline},
+        spider="tests.crawl.test_passing.InlineSpider",
+        arguments={"side": inline, "no_callback": inline},
     )
     assert crawl.seen() == ["/inline/start", "/inline/b"]
     with open_redis_index(redis_server.url, name) as index:
