@@ -17,7 +17,14 @@ from itertools import count, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from tests.crawl import generated_failing  # noqa: F401 - has shapes, too
+from tests.crawl import (  # noqa: F401 - they have shapes, too
+    generated_failing,
+    generated_leading,
+    generated_state,
+    generated_values,
+    generated_versions,
+    generated_walls,
+)
 from tests.crawl.generated_spiders import SHAPES
 from tests.crawl.harness import Crawl, index_settings, run
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from scrapy import Request
 from scrapy.downloadermiddlewares.retry import get_retry_request
 
-from tests.crawl.generated_spiders import BAN, COMPONENTS, HOST, GeneratedSpider, prose
+from tests.crawl.generated_spiders import BAN, COMPONENTS, HOST, GeneratedSpider, named_item, prose
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -62,7 +62,7 @@ class Failing(GeneratedSpider):
             for copy in range(3):
                 self.crawler.engine.crawl(Request(f"{HOST}/d/0?print={copy}"))
             await self.judged(5)
-        item = {"content": response.css("h1::text").get()}
+        item = named_item(response)
         step = self.script.pop(0) if self.script else "keep"
         if step == "link":
             yield response.follow(response.url)
@@ -131,7 +131,7 @@ class BannedForEver(GeneratedSpider):
 
     def parse_document(self, response: Response) -> Any:
         if "Please wait" not in response.text:
-            yield {"content": response.css("h1::text").get()}
+            yield named_item(response)
         if response.url.endswith("/9"):
             for number in (1, 2, 3):
                 yield Request(f"{HOST}/d/{number}", self.parse_document, dont_filter=True)

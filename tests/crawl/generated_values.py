@@ -1,0 +1,125 @@
+"""Generated spiders for pages of one template, which differ in what the items say."""
+
+from __future__ import annotations
+
+import json
+from datetime import date, datetime, time
+from decimal import Decimal
+from pathlib import PurePosixPath
+from typing import TYPE_CHECKING, Any
+
+from tests.crawl.generated_spiders import GeneratedSpider, number_in, page, prose
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from scrapy import Request
+    from scrapy.http import Response
+
+
+class Marked(GeneratedSpider):
+    """Pages with the text of a licence, which differ in nothing but their markup."""
+
+    ways = ("picture", "file", "attribute", "number", "script", "price")
+    pauses = True
+
+    def document(self, number: int, more: str = "") -> str:
+        file = f'<a class="f" href="/get?file={number}">File</a>'
+        script = f'<script id="s">{{"seat": {number}, "price": "{number}.50"}}</script>'
+        seat = f'<b data-seat="row {number}" data-number={number}></b>'
+        marked = f'<img src="/pictures/{number}.jpg">{file}{seat}{script}'
+        return page("Picture", prose("licence"), marked)
+
+    def parse_document(self, response: Response) -> Any:
+        script = "script#s::text"
+        found: dict[str, Callable[[], Any]] = {
+            "picture": response.css("img::attr(src)").get,
+            "file": lambda: response.urljoin(response.css("a.f::attr(href)").get()),
+            "attribute": response.css("b::attr(data-seat)").get,
+            "number": lambda: int(response.css("b::attr(data-number)").get()),
+            "script": lambda: json.loads(response.css(script).get())["seat"],
+            "price": lambda: float(json.loads(response.css(script).get())["price"]),
+        }
+        return [{"content": found[self.way]()}]
+
+
+class Objects(GeneratedSpider):
+    """Pages with one text, whose items have values as objects: one of each page, or two."""
+
+    ways = ("price", "day", "set", "path", "price two", "day two", "time two")
+    pauses = True
+
+    def document(self, number: int, more: str = "") -> str:
+        value = (
+            f'<b data-price="{number}.25" data-day="2024-05-{number + 1:02}">Adults, children</b>'
+        )
+        return page("Offer", prose("offer"), f'{value}<a class="f" href="/f/{number}.pdf">File</a>')
+
+    def parse_document(self, response: Response) -> Any:
+        values = response.css("b")[0].attrib
+        day = date.fromisoformat(values["data-day"])
+        found: dict[str, Any] = {
+            "price": Decimal(values["data-price"]),
+            "day": day,
+            "time": datetime.combine(day, time(19, 30)),
+            "set": {values["data-price"]},
+            "path": PurePosixPath(response.css("a.f::attr(href)").get() or ""),
+        }
+        way, *two = self.way.split()
+        names = ("adults", "children") if two else ("adults",)
+        return [{"name": name, "content": found[way]} for name in names]
+
+
+class Overlapping(GeneratedSpider):
+    """Lists that share an introduction and most entries, each of which is an item."""
+
+    ways = ("names", "numbers", "links", "more")
+    pauses = True
+
+    def answer(self, path: str, request: Request, count: int) -> Any:
+        if path == "/":
+            return super().answer(path, request, count)
+        place = number_in(path)
+        rows = "".join(
+            f'<p class="e"><a href="/e/{number}">{prose(f"entry {number}", 3)}</a>'
+            f"<b>{number * (place + 1) % 50}</b></p>"
+            for number in range(place % self.documents * 2, place % self.documents * 2 + 9)
+        )
+        return page("Offers", prose("offers", 150), rows)
+
+    def parse_document(self, response: Response) -> Any:
+        for entry in response.css("p.e"):
+            if self.way == "links":
+                yield {"content": entry.css("a::attr(href)").get()}
+            elif self.way == "numbers":
+                number = int(entry.css("b::text").get())
+                yield {"content": f"{entry.css('a::text').get()} {number}", "n": number}
+            else:
+                yield {"content": entry.css("a::text").get(), "page": response.url}
+        if self.way == "more":
+            yield from response.follow_all(css="p.e a", callback=self.parse_document)
+
+
+class OneEntry(GeneratedSpider):
+    """Pages of one template, each with an entry: hits of a search, or the answers to a question."""
+
+    ways = ("hits", "answers", "late hits")
+    follows = False
+
+    def answer(self, path: str, request: Request, count: int) -> Any:
+        if not path.startswith("/e/"):
+            return super().answer(path, request, count)
+        entry = f"<h3>{self.named(number_in(path) + 100)}</h3>"
+        return page("Which mill is open?", prose("search", 120), entry)
+
+    def parse(self, response: Response) -> Any:
+        if self.way == "late hits":
+            yield from super().parse(response)
+        for number in range(2 * self.documents):
+            yield response.follow(f"/e/{number}", self.parse_document, priority=-1)
+
+    def parse_document(self, response: Response) -> Any:
+        item = {"content": response.css("h3::text, h1::text").getall()[-1]}
+        if self.way == "answers":
+            item["question"] = response.css("h1::text").get()
+        return [item]

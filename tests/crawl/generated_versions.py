@@ -1,0 +1,139 @@
+"""Generated spiders that take items, or what lies behind, from one version of a page only."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from scrapy.linkextractors import LinkExtractor
+from scrapy.spiders import CrawlSpider, Rule
+
+from tests.crawl.generated_spiders import (
+    COMPONENTS,
+    GeneratedSpider,
+    links,
+    named_item,
+    number_in,
+    page,
+    prose,
+)
+
+if TYPE_CHECKING:
+    from scrapy import Request
+    from scrapy.http import Response
+
+
+class Depth(GeneratedSpider):
+    """A copy of a list is reached at the depth limit, before the list itself."""
+
+    settings_of_shape: ClassVar[dict[str, Any]] = {"DEPTH_LIMIT": 3}
+
+    def answer(self, path: str, request: Request, count: int) -> Any:
+        if path == "/":
+            return page("Home", prose("home", 40), links(["/late/archive", "/news"], "l"))
+        if path == "/news":
+            return page("News", prose("news"), links(["/news/1"], "l"))
+        if path == "/news/1":
+            return page("More news", prose("more news"), links(["/archive?from=news"], "l"))
+        if "archive" in path:
+            urls = [f"/d/{number}" for number in range(self.documents)]
+            return page("Archive", prose("archive"), links(urls))
+        return super().answer(path, request, count)
+
+    async def respond(self, request: Request) -> tuple[int, dict[str, str], str]:
+        if "/late/" in request.url:
+            await asyncio.sleep(0.05)
+        return await super().respond(request)
+
+    def parse(self, response: Response) -> Any:
+        if response.css("a.l, a.d"):
+            return [response.follow(a, self.parse) for a in response.css("a.l, a.d")]
+        return self.parse_document(response)
+
+
+class _BaseVersions(GeneratedSpider):
+    """Each document has another version, from which the crawl takes no item."""
+
+    def listed(self) -> list[str]:
+        other = [f"/amp/{number}" for number in range(self.documents)]
+        return other + [f"/d/{number}" for number in range(self.documents)]
+
+    async def respond(self, request: Request) -> tuple[int, dict[str, str], str]:
+        if "/d/" in request.url:
+            await asyncio.sleep(0.03)
+        return await super().respond(request)
+
+
+class FollowRule(_BaseVersions, CrawlSpider):
+    """A CrawlSpider whose rule for the other versions only follows links."""
+
+    rules = (
+        Rule(LinkExtractor(allow="/d/"), callback="parse_document"),
+        Rule(LinkExtractor(allow="/amp/")),
+    )
+
+    def parse(self, response: Response) -> Any:
+        raise NotImplementedError
+
+
+class Dispatch(_BaseVersions):
+    """One callback, which gives items only for some URLs."""
+
+    pauses = True
+
+    def parse(self, response: Response) -> Any:
+        for a in response.css("a.d"):
+            yield response.follow(a, self.parse)
+        if "/d/" in response.url:
+            yield named_item(response)
+
+
+class Validated(_BaseVersions):
+    """A pipeline drops the items of the other versions, or fails for them."""
+
+    ways = ("drops", "fails", "drops late", "fails late")
+    settings_of_shape: ClassVar[dict[str, Any]] = {
+        "ITEM_PIPELINES": {f"{COMPONENTS}.ValidatingPipeline": 300}
+    }
+
+    def parse_document(self, response: Response) -> Any:
+        if "/amp/" in response.url:
+            return [{"content": response.css("h1::text").get(), "refused": self.way}]
+        return [named_item(response)]
+
+
+class Landing(_BaseVersions):
+    """The callback recognizes the other versions, and gives nothing for them."""
+
+    pauses = True
+
+    def parse_document(self, response: Response) -> Any:
+        if "/amp/" in response.url:
+            return []
+        return super().parse_document(response)
+
+
+class Behind(_BaseVersions):
+    """Pages with a link to further ones, which the callback takes from one version only."""
+
+    ways = ("item first", "link first", "links only")
+
+    def answer(self, path: str, request: Request, count: int) -> Any:
+        number = number_in(path) if path != "/" else 0
+        if path.startswith("/behind/"):
+            return page(f"Behind {self.named(number)}", prose(f"behind {number}"))
+        if path != "/":
+            further = [f"/behind/{number}", f"/behind/{number + 100}"]
+            return self.document(number, links(further, "b"))
+        return super().answer(path, request, count)
+
+    def parse_document(self, response: Response) -> Any:
+        if "/amp/" in response.url:
+            return []
+        item = [named_item(response)]
+        further = [response.follow(a, self.parse_behind) for a in response.css("a.b")]
+        orders = {"item first": item + further, "link first": further + item}
+        return orders.get(self.way, further)
+
+    def parse_behind(self, response: Response) -> Any:
+        return [named_item(response)]
