@@ -100,6 +100,17 @@ def test_months_and_days_of_a_calendar_are_one_trap():
     assert MIN_BARREN <= asked <= MIN_BARREN_IN_FOLDER + 0.02 * 4000
 
 
+def test_urls_that_grow_are_in_the_trap_of_their_folder():
+    traps = Traps(random.Random(1))
+    asked = 0
+    for number in range(1, 500):
+        url = f"{SITE}/a/b{number * '/c'}"
+        if not traps.spares(url, asked):
+            asked += 1
+            traps.judged(Verdict(kind="near-duplicate", key=url, bits=64), asked)
+    assert MIN_BARREN <= asked <= MIN_BARREN_IN_FOLDER + 20
+
+
 def test_a_folder_that_still_brings_content_is_no_trap():
     traps = Traps(random.Random(1))
     for number in range(2000):
