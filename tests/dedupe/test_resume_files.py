@@ -142,13 +142,11 @@ def site(tmp_path):
 
 
 CHANGES = {
-    "content": lambda deep: (deep / "3.html").write_text("<p>" + text(9999)),
     "of the same size": lambda deep: (deep / "3.html").write_bytes(
         (deep / "3.html").read_bytes().swapcase()
     ),
     "of another size and the same time": lambda deep: same_time(deep / "3.html", b"<p>other</p>"),
     "gone": lambda deep: (deep / "3.html").unlink(),
-    "a name": lambda deep: (deep / "3.html").rename(deep / "4.html"),
     "more": lambda deep: (deep / "more.html").write_text("<p>more</p>"),
     "no page": lambda deep: (deep.parents[1] / "style.css").write_text("p { color: red }"),
 }
