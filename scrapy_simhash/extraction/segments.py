@@ -40,10 +40,9 @@ _MIN_TIMES_OF_RUN = 1.5
 # together they have more than this share of its words.
 _MIN_LINES_OF_LIST = 12
 _MIN_LIST_TO_CONTENT = 0.3
-# An element with this share of the words of the page is large enough to be around the content.
+# An element with this share of the words from the heading on is large enough to be around the
+# content. A menu before the heading may be longer than the content, whatever it is made of.
 _SHARE_AROUND_CONTENT = 0.5
-# A list of links with as many words, and with the text around it, is large enough, too.
-_MIN_WORDS_OF_LIST = 20
 
 
 def content_lines(lines: Sequence[Line], *, is_document: bool = False) -> list[Line]:
@@ -99,11 +98,11 @@ def around_heading(lines: Sequence[Line]) -> Sequence[Line]:
     heading = own_heading(lines)
     if heading is None:
         return lines
-    page = [line for line in lines if not (line.chrome or line.aside)]
-    enough = _SHARE_AROUND_CONTENT * words_of(page)
-    enough_text = _SHARE_AROUND_CONTENT * words_of(_texts(page))
     first = last = lines.index(heading)
-    words = running_words = linked_words = 0
+    enough = _SHARE_AROUND_CONTENT * sum(
+        line.words for line in lines[first:] if not (line.chrome or line.aside)
+    )
+    words = running_words = 0
     for level in range(heading.level, 0, -1):
         start, end = first, last
         while first and lines[first - 1].level >= level:
@@ -113,13 +112,9 @@ def around_heading(lines: Sequence[Line]) -> Sequence[Line]:
         for line in (*lines[first:start], *lines[end:last]):
             if not (line.chrome or line.aside):
                 words += line.words
-                if line.is_links:
-                    linked_words += line.words
-                elif line.row or line.words >= _MIN_TEXT_WORDS:
-                    running_words += line.words
-        is_list = linked_words >= max(_MIN_WORDS_OF_LIST, _MIN_LIST_TO_CONTENT * words)
-        has_text = words - linked_words >= enough_text
-        if words >= enough or running_words >= MAX_SHORT_WORDS or (is_list and has_text):
+                if line.row or line.words >= _MIN_TEXT_WORDS:
+                    running_words += line.words * (not line.is_links)
+        if words >= enough or running_words >= MAX_SHORT_WORDS:
             return lines[first:last]
     return lines
 
