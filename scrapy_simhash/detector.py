@@ -22,6 +22,7 @@ from scrapy_simhash.names.identities import chosen_identity, identities_of_recor
 from scrapy_simhash.names.names import NAME_FIELDS, Names, names_of_record, page_names
 from scrapy_simhash.sites import site_of
 from scrapy_simhash.sketch import links_sketch, sketch, sketches
+from scrapy_simhash.tokens.folding import visible
 from scrapy_simhash.verdict import Verdict
 
 if TYPE_CHECKING:
@@ -265,7 +266,8 @@ class Detector:
     ) -> Evidence:
         names = extraction.names or Names(extraction.title, (extraction.heading,))
         title, heading = page_names(names, extraction.text, len(tokens))
-        beside = [*extraction.states, capitalized(extraction.text)] if self.versions else []
+        states = map(visible, extraction.states)
+        beside = [*states, capitalized(visible(extraction.text))] if self.versions else []
         said = [*tokens, *beside]
         said_hashes = np.concatenate((hashes, token_hashes(beside)))
         return Evidence(

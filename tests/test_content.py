@@ -75,6 +75,10 @@ def test_what_a_reader_would_care_about_is_a_change(text, before, after):
         (TEXT, "Children", "CHILDREN"),
         (TEXT, "bronze hangs", "bronze,  hangs"),
         (GREEK, "ποδήλατα", "ποδίλατα"),
+        *(
+            (f"{TEXT} Fräulein Kowalski sings.", "Fräulein Kowalski", same)
+            for same in ("Fra\u0308ulein Kowalski", "Fräu\u00adlein Kowal\u200bski")
+        ),
     ],
 )
 def test_a_typing_error_is_none(text, before, after):

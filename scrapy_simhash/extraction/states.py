@@ -51,11 +51,11 @@ def prices(lines: Sequence[Line]) -> list[str]:
 
 
 def notices(lines: Sequence[Line], elements: Elements) -> Iterator[str]:
-    """Yield the short lines below the heading that are no part of the content, such as "Cancelled"
-    in an aside or "Sold out" on the button of a form. Of those with digits, yield amounts of money.
+    """Yield the short lines below the heading, such as "Cancelled" in an aside or "Sold out" on the
+    button of a form. Of those with digits, yield amounts of money.
 
-    Before the first text, all of them count, after it those in the same element as the heading.
-    Links are none.
+    Before the first text, all of them count, for extractors leave out some; after it those of
+    chrome in the same element as the heading. Links are none.
     """
     headed = islice(dropwhile(lambda line: not line.heading, lines), _MAX_LINES_BELOW)
     heading = next(headed, None)
@@ -66,11 +66,10 @@ def notices(lines: Sequence[Line], elements: Elements) -> Iterator[str]:
     found = [
         line.text
         for at, line in enumerate(below)
-        if (line.chrome or line.aside)
-        and line.words < _MIN_TEXT_WORDS
+        if line.words < _MIN_TEXT_WORDS
         and len(line.text) <= _MAX_CHARACTERS
         and not line.is_links
-        and (at < texts[0] or (not line.aside and 0 < heading.level <= line.level))
+        and (at < texts[0] or (line.chrome and not line.aside and 0 < heading.level <= line.level))
     ]
     links = islice(elements.root.iter("a"), _MAX_LINKS) if found else ()
     linked = {" ".join("".join(islice(one.itertext(), _MAX_PIECES)).split()) for one in links}

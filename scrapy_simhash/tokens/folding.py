@@ -69,7 +69,15 @@ def _normalized(text: str) -> tuple[str, Characters]:
     text = nfkc(text).casefold()
     if _DOT_ABOVE in text:  # the Turkish capital letter I with a dot
         text = text.replace(f"i{_DOT_ABOVE}", "i")
-    text = nfkc(text)  # because case folding decomposes a few letters
+    return _visible(nfkc(text))  # because case folding decomposes a few letters
+
+
+def visible(text: str) -> str:
+    """Return a text in NFKC without what `normalize` removes, but with its capital letters."""
+    return text if text.isascii() else _visible(nfkc(text))[0]
+
+
+def _visible(text: str) -> tuple[str, Characters]:
     characters = characters_of(text)
     found = characters.distinct(FOLDED)
     if not found:
