@@ -179,13 +179,11 @@ def _found_index(options: argparse.Namespace) -> Path:
         missing = f"the spider {options.spider} has no index"
     if len(matching) == 1:
         return matching[0]
-    if matching:
-        raise SimhashError(f"{base} holds several indexes: choose one with {_listed(matching)}")
-    existing = _listed(found)
-    raise SimhashError(
-        f"{base}: {missing}; "
-        + (f"choose one with {existing}" if existing else "name a directory with --index")
-    )
+    problem = f"{base} holds several indexes" if matching else f"{base}: {missing}"
+    listed = [f"--index {path}" for path in matching or found]
+    listed[_MAX_LISTED:] = listed[_MAX_LISTED:] and ["…"]
+    advice = f"choose one with {', or '.join(listed)}" if listed else "name one with --index"
+    raise SimhashError(f"{problem}: {advice}")
 
 
 def all_indexes(base: Path) -> list[Path]:
@@ -195,12 +193,6 @@ def all_indexes(base: Path) -> list[Path]:
         for pattern in ("shared*", "spiders/*", "spider-items/*")
         for manifest in base.glob(f"{pattern}/{FILE_NAME}")
     )
-
-
-def _listed(directories: list[Path]) -> str:
-    listed = ", or ".join(f"--index {path}" for path in directories[:_MAX_LISTED])
-    more = len(directories) - _MAX_LISTED
-    return f"{listed}, or {more} more" if more > 0 else listed
 
 
 def point_in_time(text: str) -> int:

@@ -151,7 +151,17 @@ class SettingsReader:
         """
         if self.given.get("SIMHASH_INDEX") != "redis":
             return None
-        url = self("SIMHASH_REDIS_URL") or self.given.get("REDIS_URL") or self._scrapy_redis_url()
+        url = self("SIMHASH_REDIS_URL") or self.given.get("REDIS_URL")
+        if not url and (host := self.given.get("REDIS_HOST")):
+            port, database = (
+                Setting(name, kind, "", default).parse(self.given.get(name))
+                for name, kind, default in (
+                    ("REDIS_PORT", whole(1, 65_535), 6379),
+                    ("REDIS_DB", whole(0, 1_000_000), 0),
+                )
+            )
+            is_bare_ipv6 = ":" in host and not host.startswith("[")
+            url = f"redis://{f'[{host}]' if is_bare_ipv6 else host}:{port}/{database}"
         if not url:
             reason = "must be the URL of a server, such as redis://user:password@host:6379/0"
             raise self.error("SIMHASH_REDIS_URL", reason)
@@ -176,22 +186,6 @@ class SettingsReader:
         for own in ("redis_cls", "url", "decode_responses", "encoding"):
             parameters.pop(own, None)
         return RedisAddress(url, name, self("SIMHASH_REDIS_CLUSTER"), parameters)
-
-    def _scrapy_redis_url(self) -> str | None:
-        """Return the URL from REDIS_HOST, REDIS_PORT and REDIS_DB; None without a host."""
-        host = self.given.get("REDIS_HOST")
-        if not host:
-            return None
-        port, database = (
-            Setting(name, kind, "", default).parse(self.given.get(name))
-            for name, kind, default in (
-                ("REDIS_PORT", whole(1, 65_535), 6379),
-                ("REDIS_DB", whole(0, 1_000_000), 0),
-            )
-        )
-        if ":" in host and not host.startswith("["):  # an IPv6 address
-            host = f"[{host}]"
-        return f"redis://{host}:{port}/{database}"
 
 
 class SimhashSettings(SettingsReader):
@@ -247,20 +241,40 @@ class SimhashSettings(SettingsReader):
 
     def _check(self) -> None:
         """Raise SettingsError if settings do not fit together."""
-        if not self.pages and not self.item_fields:
-            reason = "leaves nothing to judge without SIMHASH_ITEM_FIELDS"
-            raise self.error("SIMHASH_PAGES", reason)
-        if self.distinct_fields and not self.item_fields:
-            raise SettingsError(
+        in_redis = "cannot be used with an index in Redis: "
+        rules = (
+            (
+                "SIMHASH_PAGES",
+                not (self.pages or self.item_fields),
+                "leaves nothing to judge without SIMHASH_ITEM_FIELDS",
+            ),
+            (
                 "SIMHASH_DISTINCT_BY",
-                list(self.distinct_fields),
-                "are fields of items, and items are judged only with SIMHASH_ITEM_FIELDS: set it, "
-                "or write selectors that match on the page, such as '.sku' or '//h1'",
-            )
-        for slice_ in slices_in_use(self.given):
-            if slice_.needs_pages and not self.pages:
-                reason = "cannot be used with SIMHASH_PAGES = False: it needs pages"
-                raise self.error(slice_.switch, reason)
+                self.distinct_fields and not self.item_fields,
+                (
+                    "has fields of items, and items are judged only with SIMHASH_ITEM_FIELDS: set "
+                    "it, or write selectors that match on the page, such as '.sku' or '//h1'"
+                ),
+            ),
+            *(
+                (one.switch, not self.pages, "needs pages, and SIMHASH_PAGES is False")
+                for one in slices_in_use(self.given)
+                if one.needs_pages
+            ),
+            (
+                "SIMHASH_RESET",
+                self.redis and self("SIMHASH_RESET"),
+                in_redis + "others may use it: `scrapy simhash index remove --all` deletes it",
+            ),
+            (
+                "SIMHASH_KEEP_TEXT",
+                self.redis and self("SIMHASH_KEEP_TEXT"),
+                in_redis + "it stores no texts",
+            ),
+        )
+        for name, is_wrong, reason in rules:
+            if is_wrong:
+                raise self.error(name, reason)
         try:
             choose_plan(self.scheme.bits, self.max_distance)
         except PlanError as error:
@@ -271,12 +285,6 @@ class SimhashSettings(SettingsReader):
                 f"SIMHASH_MAX_DISTANCE ({error})"
             )
             raise self.error("SIMHASH_PRESET", reason) from error
-        for name, reason in (
-            ("SIMHASH_RESET", "others may use it: `scrapy simhash index remove --all` deletes it"),
-            ("SIMHASH_KEEP_TEXT", "it stores no texts"),
-        ):
-            if self.redis is not None and self(name):
-                raise self.error(name, f"cannot be used with an index in Redis: {reason}")
 
     def index_location(self, what: Literal["page", "item"]) -> Location:
         """Return the Redis address of the index of pages or of items, or its directory in

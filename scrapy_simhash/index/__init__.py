@@ -12,6 +12,7 @@ from contextlib import ExitStack, closing, contextmanager, suppress
 from hashlib import blake2b
 from itertools import count
 from pathlib import Path
+from pkgutil import resolve_name
 from typing import TYPE_CHECKING
 from weakref import WeakValueDictionary
 
@@ -73,7 +74,7 @@ logger = logging.getLogger(__name__)
 # The beginning of a URL. A directory such as ``a:b`` can be given as ``./a:b``.
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
 _MAX_NAME = 100
-_PACKAGES = {"leveldb": "plyvel", "rocksdb": "rocksdict"}
+_DRIVERS = {"leveldb": ("plyvel", "LevelDB"), "rocksdb": ("rocksdict", "RocksDB")}
 # Stores by directory; those without users are closed. A database can be opened only once, so its
 # users in a process share a store.
 _open_stores: WeakValueDictionary[str, Store] = WeakValueDictionary()
@@ -256,21 +257,18 @@ def database_kind(name: str) -> type[Database]:
     :param name: ``leveldb`` or ``rocksdb``.
     :raises SchemeError: the name is unknown, or the driver cannot be imported.
     """
-    if name not in _PACKAGES:
+    if name not in _DRIVERS:
         raise SchemeError(f"{name!r} is not a kind of database: use leveldb or rocksdb")
+    package, class_name = _DRIVERS[name]
     try:
-        if name == "leveldb":
-            from scrapy_simhash.index.leveldb import LevelDB
-
-            return LevelDB
-        from scrapy_simhash.index.rocksdb import RocksDB
+        kind: type[Database] = resolve_name(f"scrapy_simhash.index.{name}:{class_name}")
     except ImportError as error:
-        [other] = _PACKAGES.keys() - {name}
+        [other] = _DRIVERS.keys() - {name}
         raise SchemeError(
-            f"an index in {name} needs the package {_PACKAGES[name]}, which cannot be imported "
+            f"an index in {name} needs the package {package}, which cannot be imported "
             f"({error}): install it, or use {other}"
         ) from error
-    return RocksDB
+    return kind
 
 
 def read_manifest(directory: Path) -> Manifest:
