@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from array import array
 from dataclasses import dataclass
-from itertools import chain
+from itertools import chain, islice
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
@@ -20,8 +20,8 @@ from scrapy.utils.datatypes import LocalCache
 
 from scrapy_simhash.crawl.following import Following
 from scrapy_simhash.crawl.given import Given, Said
-from scrapy_simhash.crawl.item_texts import MAX_CHARACTERS, ItemTexts, hash_of_word
-from scrapy_simhash.crawl.page_texts import PageTexts, missing
+from scrapy_simhash.crawl.item_texts import ItemTexts
+from scrapy_simhash.crawl.page_texts import PageTexts, count_of, lacks, missing
 from scrapy_simhash.sites import site_of
 
 if TYPE_CHECKING:
@@ -36,12 +36,9 @@ if TYPE_CHECKING:
 
 _REMEMBERED_PAGES = 10_000
 _REMEMBERED_CALLBACKS = 1000
-# A callback is trusted with 20 points: an item without foreign words gives one, a copy whose items
-# have nothing of their own seven. One that has some rules trust out.
-_TRUSTED = 20
-_COPY_POINTS = 7
-_NEVER = -1_000_000
-_MAX_ITEMS = 3  # of a page that are looked at for foreign words
+_MAX_ITEMS = 3  # of a page whose words a copy may lack
+_MAX_CHARACTERS = 500  # of these words
+_MAX_NUMBERS = 10
 _MAX_COMPARED_ITEMS = 250  # of a page; further ones of its copies pass
 _MAX_KNOWN = 1000  # hashes of entries of a page and its copies, to which those of copies are added
 _MAX_KNOWN_ITEMS = 100  # of a page and its copies; each is compared with an item of a further copy
@@ -52,16 +49,11 @@ class _Callback:
     """What the pages of a callback gave.
 
     :param gives_lists: several items of a page.
-    :param gives_foreign: an item with foreign words.
     :param leads_on: one or two requests of a page, see `Given.leads_on`.
-    :param points: see `_TRUSTED`; `lacking_points` count copies that lacked words of their page.
     """
 
     gives_lists: bool = False
-    gives_foreign: bool = False
     leads_on: bool = False
-    points: int = 0
-    lacking_points: int = 0
 
 
 class Copies:
@@ -95,28 +87,31 @@ class Copies:
         page, callback = self._page(key), self._callback(request)
         rows: tuple[tuple[MayGive, bool], ...] = (
             ("all", self._policy.follows_chains and page.items_lead_on),
-            ("items", self._has_foreign(page, callback)),
-            ("items", self._is_lacking(page, key, request, response)),
+            ("items", self._has_other_items(page, callback)),
+            ("items", self._is_lacking(page.said, key, request, response)),
             ("requests", self._leads_on(page, callback, is_pending)),
         )
         return {what for what, applies in rows if applies}
 
-    def _has_foreign(self, page: Given, callback: _Callback) -> bool:
-        """Return True if items of a page may have foreign words, or if its callback gives lists."""
-        is_foreign = self._resumed or (callback.gives_foreign and bool(page.said.entries))
-        return callback.gives_lists or (is_foreign and callback.points < _TRUSTED)
+    def _has_other_items(self, page: Given, callback: _Callback) -> bool:
+        """Return True if each copy of a page may have items of its own: its items have foreign
+        words, its callback gives lists, or it is unknown after a pause what it gave.
+        """
+        is_from_before_pause = self._resumed and not page.said.entries
+        return callback.gives_lists or page.said.has_foreign or is_from_before_pause
 
     def _is_lacking(
-        self, page: Given, key: str, request: Request, response: Response | None
+        self, said: Said, key: str, request: Request, response: Response | None
     ) -> bool:
         """Return True if a copy on the same site lacks a word that the items of its page have from
-        the page, so that it may have another one in its place.
+        the page, or has a number less often, so that it may have another one in its place.
         """
-        if not page.said.words or self._callback(request).lacking_points >= _TRUSTED:
+        if not (said.words or said.numbers) or site_of((response or request).url) != site_of(key):
             return False
-        if site_of((response or request).url) != site_of(key):
-            return False
-        return response is None or bool(missing(page.said.words.split(), response))
+        return response is None or bool(
+            missing(said.words.split(), response)
+            or any(count_of(text, response) < n for text, n in said.numbers.items())
+        )
 
     def _leads_on(self, page: Given, callback: _Callback, is_pending: bool) -> bool:
         """Return True if a page led on, or if it is unknown whether it did."""
@@ -176,7 +171,7 @@ class Copies:
                 self._gave_item(page, response, item)
             return False
         original, callback = self._page(page.original), self._callback(page.request)
-        if not is_for_items and follows and not self._has_foreign(original, callback):
+        if not is_for_items and follows and not self._has_other_items(original, callback):
             return True
         is_pending = verdict.observation is not None and verdict.observation.provisional
         leads_on = not is_for_items or self._leads_on(original, callback, is_pending)
@@ -193,13 +188,30 @@ class Copies:
         callback.gives_lists = callback.gives_lists or said.count > 1
         texts = ItemTexts(item, page.request.url, response.url)
         said.entries.extend(texts.entry())
-        if said.count > _MAX_ITEMS:
-            return
-        if callback.points < _TRUSTED:
-            is_foreign = callback.gives_foreign or bool(self._foreign(page, response, texts))
-            callback.gives_foreign = is_foreign
-            callback.points += not is_foreign
-        _record(said, texts, response)
+        if said.count <= _MAX_ITEMS:
+            self._record(page, response, texts)
+
+    def _record(self, page: PageState, response: Response, item: ItemTexts) -> None:
+        """Record what an item says, and what of it its page says, too."""
+        said, url = page.given.said, page.request.url.casefold()
+        said.items.append(array("q", item.hashes()))
+        words = {*chain(*item.words, *item.said)}
+        lacking = missing(words, response)
+        if lacking and not said.has_foreign:
+            request_says = self._request_says(page, response)
+            said.has_foreign = any(lacks(request_says, word) for word in lacking)
+        for word in words.difference(lacking):
+            if len(said.words) < _MAX_CHARACTERS and word not in url and not word.isdigit():
+                said.words += f" {word}"
+        for text in islice(item.numbers(), _MAX_NUMBERS - len(said.numbers)):
+            if count := count_of(text, response):
+                said.numbers[text] = count
+
+    def _request_says(self, page: PageState, response: Response) -> str:
+        """Return what the request of a page says, and our verdict."""
+        verdict = {} if page.verdict is None else page.verdict.to_dict()
+        urls = unquote(f"{page.request.url} {response.url}")
+        return f"{urls} {verdict} {self._arguments.shown(page.request)}".casefold()
 
     def _has_own(self, page: PageState, response: Response, item: Any, *, leads_on: bool) -> bool:
         """Return True if an item of a copy says what no item of its page or of an earlier copy
@@ -208,48 +220,40 @@ class Copies:
 
         :param leads_on: the callback runs for its requests, so any text with other words counts.
         """
-        known = self._pages.setdefault(page.original, self._page(page.original)).said
+        original = page.original
+        known = self._pages.setdefault(original, self._page(original)).said
         said, callback = page.given.said, self._callback(page.request)
         said.count += 1
         if said.count == 1:
             page.known_items = len(known.items)
-            page.is_lacking = self._is_lacking(
-                self._page(page.original), page.original, page.request, response
-            )
+            is_same_site = site_of(response.url) == site_of(original)
+            words = filter(str.isalpha, known.words.split())  # none of URLs
+            page.is_lacking = is_same_site and bool(missing(words, response))
         texts = ItemTexts(item, page.request.url, response.url)
         entry, is_known = texts.entry(), bool(known.entries)
         own, longer, others = set[int](), set[int](), known.items[: page.known_items]
         if callback.gives_lists:
             own, longer, others = {entry[0]}, set(entry[1:]), [known.entries]
-        elif is_known or self._passes_unknown:
-            own |= self._foreign(page, response, texts)
-        if leads_on and is_known and not callback.gives_lists:
-            own.update(hash(words) for words in texts.said if words)
-        if page.is_lacking and not callback.gives_lists:
-            own.update(map(hash_of_word, chain(*texts.said)))
+        else:
+            if is_known or self._passes_unknown:
+                page.texts = page.texts or PageTexts(response, self._request_says(page, response))
+                own |= page.texts.foreign(texts)
+            if leads_on and is_known:
+                own.update(map(hash, texts.said))
+            if page.is_lacking:
+                own.update(map(hash, chain(*texts.said)))
         has_own = bool(own) and not any(
             own.issubset(one) and 2 * len(longer.intersection(one)) >= len(longer) for one in others
         )
         if not callback.gives_lists:
-            if has_own or said.count == 1:
-                callback.points += _NEVER if has_own else _COPY_POINTS
-                callback.lacking_points += _NEVER if has_own else _COPY_POINTS * page.is_lacking
             said.entries.extend(entry)
             if not has_own and (not is_known or self._resumed):  # the page may have been a list
                 page.kept_items.append(item)
-                _record(said, texts, response)
+                self._record(page, response, texts)
         if has_own and len(known.entries) < _MAX_KNOWN and len(known.items) < _MAX_KNOWN_ITEMS:
             known.entries.extend(entry)
             known.items.append(array("q", texts.hashes()))
         return has_own
-
-    def _foreign(self, page: PageState, response: Response, item: ItemTexts) -> set[int]:
-        if page.texts is None:
-            verdict = {} if page.verdict is None else page.verdict.to_dict()
-            urls = unquote(f"{page.request.url} {response.url}")
-            shown = self._arguments.shown(page.request)
-            page.texts = PageTexts(response, f"{urls} {verdict} {shown}")
-        return page.texts.foreign(item)
 
     def rest(self, page: PageState) -> tuple[Sequence[Any], Sequence[Request]]:
         """Return the kept items and requests of a copy that pass at the end of its output.
@@ -274,12 +278,3 @@ class Copies:
             requests = self._following.passing(page, original)
         page.withheld += len(page.kept_requests) - len(requests) - len(items)
         return items, requests
-
-
-def _record(said: Said, item: ItemTexts, response: Response) -> None:
-    """Record what an item says, and which of its words its page has."""
-    said.items.append(array("q", item.hashes()))
-    words = {*chain(*item.said)}
-    for word in words.difference(missing(words, response)):
-        if len(said.words) < MAX_CHARACTERS:
-            said.words += f" {word}"

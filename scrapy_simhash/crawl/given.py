@@ -16,13 +16,17 @@ class Said:
     :param count: number of items that were looked at.
     :param entries: hashes of all items as entries of a list, see `ItemTexts.entry`.
     :param items: hashes of what each of the first items says, see `ItemTexts.hashes`.
-    :param words: of short texts of the items, which the page has, too.
+    :param words: of short texts of the items, which the page has, too, 500 characters at most.
+    :param numbers: texts without such words, each with the number of times that the page has it.
+    :param has_foreign: an item has a word that neither the page nor its request has.
     """
 
     count: int = 0
     entries: array[int] = field(default_factory=lambda: array("q"))
     items: list[array[int]] = field(default_factory=list)
     words: str = ""
+    numbers: dict[str, int] = field(default_factory=dict)
+    has_foreign: bool = False
 
 
 @dataclass
@@ -50,5 +54,5 @@ class Given:
 
     @property
     def leads_on(self) -> bool:
-        """Return True if the callback has given one or two requests, or one or two for itself."""
-        return any(1 <= number <= MAX_REQUESTS for number in (self.requests, self.own_requests))
+        """Return True if the callback has given requests."""
+        return self.requests > 0

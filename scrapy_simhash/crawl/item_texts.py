@@ -10,20 +10,21 @@ from __future__ import annotations
 import re
 from functools import cached_property
 from heapq import nsmallest
-from itertools import chain, islice
+from itertools import accumulate, chain, islice
 from typing import TYPE_CHECKING, Any
 
 from scrapy.linkextractors import IGNORED_EXTENSIONS
 
 from scrapy_simhash.crawl.arguments import texts_in
+from scrapy_simhash.documents.masking import masked
 from scrapy_simhash.extraction.targets import pieces_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
 # Longer texts are from the page.
-MAX_VALUE_CHARACTERS = 200
-MAX_CHARACTERS = 500
+_MAX_VALUE_CHARACTERS = 200
+_MAX_CHARACTERS = 500
 # Of the runs of three words of a longer text. In those of copies, half are the same.
 _SKETCHED = 8
 # Of the words of a text. Where it is more, the language writes no spaces.
@@ -39,10 +40,11 @@ _ENDINGS = "|".join(
     (*IGNORED_EXTENSIONS, *"csv epub gpx ics json m3u8 mpd srt vcf vtt xml".split())
 )
 _URL_OF_FILE = re.compile(rf"[^\s?#]+\.({_ENDINGS})([?#]\S*)?", re.IGNORECASE)
-# A piece of a URL with the number of something. Longer ones are session ids.
-_NUMBERED = re.compile(r"(.*=)?\d{1,8}")
-# A part of a path that may be the code of something.
+# A part of a URL that may be the number of something. Longer ones are session ids.
+_NUMBER_OF = re.compile(r"\d{1,8}")
+# A part of a path that may be the code of something. Longer ones in a query are session ids.
 _CODE = re.compile(r"(?=.*\d)(?=.*[a-z_-])[\w-]{5,}")
+_MAX_CODE_CHARACTERS = 16
 URL_STARTS = ("/", "?", "http:", "https:")
 # Texts that copies of an entry may have of their own: the time now, and random names.
 _NO_ENTRY = re.compile(
@@ -65,43 +67,50 @@ class ItemTexts:
         self._texts = _read(item)
         self._with_numbers = _read(item, all_numbers=True)
 
-    def words_by_text(self) -> Iterator[tuple[str, ...]]:
-        """Yield the words of each text, see `_words`. Of longer ones, 500 characters are enough."""
-        characters = 0
-        for text in self._texts:
-            characters += len(text) if len(text) <= MAX_VALUE_CHARACTERS else 0
-            if characters > MAX_CHARACTERS:
-                break
-            yield _words(text)
-
-    def short(self) -> Iterator[tuple[str, int]]:
-        """Yield the shorter texts with their hashes. A number counts for its place only."""
-        texts = (text for text in self._with_numbers if len(text) <= MAX_CHARACTERS)
-        for place, text in enumerate(islice(texts, _MAX_VALUES)):
-            yield text, hash(text if any(map(str.isalpha, text)) else (place, text))
-
     @cached_property
     def _text_words(self) -> list[tuple[str, ...]]:
         return [_words(text) for text in self._texts[:_MAX_VALUES]]
 
     @cached_property
+    def words(self) -> list[tuple[str, ...]]:
+        """The words in the first short texts, see `_words`."""
+        lengths = (len(text) for text in self._texts)
+        ends = accumulate(length * (length <= _MAX_VALUE_CHARACTERS) for length in lengths)
+        first = sum(end <= _MAX_CHARACTERS for end in ends)
+        return [*filter(None, self._text_words[:first])]
+
+    @cached_property
     def said(self) -> list[tuple[str, ...]]:
-        """The words of each short text that the URL of the page does not have."""
+        """The words in each short text, without numbers and what the URL of the page has."""
         url = self._urls[0].casefold()
-        return [
+        said = (
             tuple(word for word in words if word not in url and not word.isdigit())
             for text, words in zip(self._texts, self._text_words, strict=False)
             if not _is_url(text)
+        )
+        return [*filter(None, said)]
+
+    def short(self) -> Iterator[tuple[str, int]]:
+        """Yield the shorter texts with their hashes. A number counts for its place only."""
+        texts = (text for text in self._with_numbers if len(text) <= _MAX_CHARACTERS)
+        for place, text in enumerate(islice(texts, _MAX_VALUES)):
+            yield text, hash(text if any(map(str.isalpha, text)) else (place, text))
+
+    def numbers(self) -> list[str]:
+        """Return the shorter texts without words, such as numbers and sizes, but no times."""
+        texts = (text.strip() for text, _ in self.short())
+        return [
+            text
+            for text in texts
+            if text and all(map(str.isdigit, _words(text))) and not _NO_ENTRY.fullmatch(text)
         ]
 
     def hashes(self) -> set[int]:
-        """Return hashes of all that the item says: of the words of each text, all and those of
-        `said`, of the words of `said` one by one, and of the texts.
+        """Return hashes of all that the item says: of `words` and `said` by text, of the words of
+        `said` one by one, and of the shorter texts.
         """
-        words = filter(None, (*self._text_words, *self.said))
-        return {*map(hash, words), *map(hash_of_word, chain(*self.said))}.union(
-            one for _, one in self.short()
-        )
+        said = chain(self.words, self.said, chain(*self.said))
+        return {*map(hash, said), *(one for _, one in self.short())}
 
     def entry(self) -> Sequence[int]:
         """Return hashes of what an entry of a list says, without URLs and times: first one of its
@@ -113,7 +122,7 @@ class ItemTexts:
         for text in self._with_numbers:
             if _is_url(text):
                 short.extend([] if text in self._urls else _names_in(text))
-            elif len(text) <= MAX_VALUE_CHARACTERS:
+            elif len(text) <= _MAX_VALUE_CHARACTERS:
                 short.extend([] if _NO_ENTRY.fullmatch(text) else [text])
             elif (characters := characters + len(text)) <= _MAX_SKETCHED_CHARACTERS:
                 words = text.split()
@@ -126,11 +135,6 @@ class ItemTexts:
             return [hash(said), *nsmallest(_SKETCHED, runs)]
         except Exception:  # noqa: BLE001 - no item may stop a crawl
             return [0]
-
-
-def hash_of_word(word: str) -> int:
-    """Return a hash of a word that counts by itself, not as a text."""
-    return hash(("", word))
 
 
 def _read(item: Any, *, all_numbers: bool = False) -> list[str]:
@@ -146,15 +150,23 @@ def _is_url(text: str) -> bool:
 
 
 def _names_in(url: str) -> list[str]:
-    """Return the name of the file in a URL with its folder, or else the numbers in it and the code
-    at the end of its path.
-    """
-    path = re.split("[?#]", url.casefold(), maxsplit=1)[0].split("/")
+    """Return the name of the file in a URL with its folder, or else the numbers and codes in it."""
     if _URL_OF_FILE.fullmatch(url):
+        path = re.split("[?#]", url.casefold(), maxsplit=1)[0].split("/")
         return ["/".join(path[-2:])]
-    numbered = filter(_NUMBERED.fullmatch, pieces_of(url))
-    code = filter(_CODE.fullmatch, [path[-1].partition(";")[0]])
-    return [*code, *(piece if "=" in piece else f"/{piece}" for piece in numbered)]
+    found = []
+    for piece in pieces_of(url):
+        name, equals, value = piece.rpartition("=")
+        if _NUMBER_OF.fullmatch(value):
+            found.append(piece if equals else f"/{piece}")
+        elif _CODE.fullmatch(value) and not (equals and _is_session(name, value)):
+            found.append(value)
+    return found
+
+
+def _is_session(name: str, value: str) -> bool:
+    """Return True if a parameter may be other in each request."""
+    return len(value) > _MAX_CODE_CHARACTERS or masked(f"?{name}={value}") != f"?{name}={value}"
 
 
 def _words(text: str) -> tuple[str, ...]:
@@ -163,7 +175,7 @@ def _words(text: str) -> tuple[str, ...]:
     """
     is_file = _URL_OF_FILE.fullmatch(text)
     found = _names_in(text) if is_file or text.startswith(URL_STARTS) else []
-    if is_file or len(text) > MAX_VALUE_CHARACTERS:
+    if is_file or len(text) > _MAX_VALUE_CHARACTERS:
         return tuple(found)
     if number := _NUMBER.fullmatch(_BETWEEN_DIGITS.sub("", text.strip())):
         found.append(number[1])

@@ -312,7 +312,9 @@ class Judging:
             if reason == "request":
                 self._passed_for_arguments.update(found.arguments)
         is_called_for_items = reason in CALLED_FOR_ITEMS
-        if not is_called_for_items:  # else counted when it is known what it gives
+        is_for_pages = self._what == "page"
+        # If the callback of a copy runs, its outcome is counted when it is known what it gives.
+        if not is_called_for_items and not (is_for_pages and action.call and not action.items):
             self._count_outcome(verdict, action, reason)
             # If the callback runs, `settle_page` keeps it if something that it gave was withheld.
             if observation is not None and request is not None and not action.call:
@@ -400,8 +402,9 @@ class Judging:
         takes_place = page.called_for_items and page.gave_items
         is_partly_dropped = page.action.call and page.action != PASS and page.reason is None
         action, follow = page.action, page.action.follow
-        if page.called_for_items:
-            action = PASS if takes_place else Action(call=follow, items=False, follow=follow)
+        if page.called_for_items or (is_partly_dropped and not action.items):
+            passes = is_partly_dropped and page.given.outputs > page.withheld
+            action = PASS if takes_place else Action(follow or passes, items=False, follow=follow)
             self._count_outcome(verdict, action, page.reason if takes_place else None)
         if page.called_for_items or is_partly_dropped:
             if page.withheld and not takes_place:

@@ -32,20 +32,24 @@ _VALUE = re.compile(
     r"""(?<=["'])[^"'<>A-Za-z:,=\s][^"'<>A-Za-z]{0,40}(?=["'])|(?<==)[^"'<>A-Za-z\s]{1,40}(?=[\s>])"""
     r"""|(?<=[:\s])-?\d[\d.]{0,20}(?=\s?[,}\]])"""
 )
+_MIN_DIGITS = 5
+_HEADERS = "\n<!-- headers -->\n"
+# What follows if a number is only the beginning of another one.
+_GOES_ON = re.compile(r"(?!\.?0+(?!\d))[.,]?\d")
 _MAX_OCCURRENCES = 1000  # of a text in a page that are looked at
 
 
 class PageTexts:
     """What a page and its request say.
 
-    :param request_says: what the request says, and our verdict.
+    :param request_says: what the request says, and our verdict, casefolded.
     """
 
     def __init__(self, response: Response, request_says: str) -> None:
-        self._markup = unescape(_text_of(response))
-        self._text = _MARKUP.sub(" ", self._markup).casefold()
-        self._markup += repr(response.headers)
-        self._request_says = request_says.casefold()
+        self._markup = unescape(_markup_of(response))
+        text, _, _ = self._markup.rpartition(_HEADERS)
+        self._text = _MARKUP.sub(" ", text).casefold()
+        self._request_says = request_says
 
     @cached_property
     def _values(self) -> set[str]:
@@ -53,14 +57,14 @@ class PageTexts:
         return {*map(_number, _VALUE.findall(self._markup))}
 
     def foreign(self, item: ItemTexts) -> set[int]:
-        """Return hashes of the texts with foreign words, of the names of files, and of what only
-        the markup says.
+        """Return hashes of the texts of an item with foreign words, of the names of files, and of
+        the texts that only the markup says.
         """
         said = self._request_says, self._text
         found = {
             hash(words)
-            for words in item.words_by_text()
-            if any(all(_lacks(text, word) for text in said) for word in words)
+            for words in item.words
+            if any(all("." in word or lacks(one, word) for one in said) for word in words)
         }
         return found.union(one for text, one in item.short() if self._is_marked(text))
 
@@ -70,22 +74,25 @@ class PageTexts:
         """
         if text.startswith(URL_STARTS) or _says(self._text, text.casefold()):
             return False
-        if not any(map(str.isalpha, text)):  # others may be the same by accident
-            return _number(text) in self._values
-        return _says(self._markup, text)
+        is_number = not any(map(str.isalpha, text))
+        if is_number and _number(text) in self._values:
+            return True
+        # A shorter number may be the same by accident.
+        is_short = is_number and sum(map(str.isdigit, text)) < _MIN_DIGITS
+        return not is_short and _says(self._markup, text)
 
 
-def missing(words: Collection[str], response: Response) -> Iterable[str]:
+def missing(words: Iterable[str], response: Response) -> Collection[str]:
     """Return the words that the markup of a page lacks."""
-    markup = _text_of(response)
-    lacks = [word for word in words if not _is_written(word, markup)]
-    if lacks:
+    markup = _markup_of(response)
+    missed = [word for word in words if not _is_written(word, markup)]
+    if missed:
         said = markup.casefold()  # a hundred times as slow
-        lacks = [word for word in lacks if word not in said]
-    if lacks:
+        missed = [word for word in missed if word not in said]
+    if missed:
         said = unescape(markup).casefold()  # ten times as slow again
-        lacks = [word for word in lacks if word not in said]
-    return lacks
+        missed = [word for word in missed if lacks(said, word)]
+    return missed
 
 
 def _is_written(word: str, markup: str) -> bool:
@@ -96,14 +103,22 @@ def _is_written(word: str, markup: str) -> bool:
     return any(form in markup and form.casefold() == word for form in forms)
 
 
-def _text_of(response: Response) -> str:
-    return response.text if isinstance(response, TextResponse) else ""
+def count_of(number: str, response: Response) -> int:
+    """Return how often the markup of a page says a number, or another text."""
+    _, *after = _markup_of(response).split(number, _MAX_OCCURRENCES)
+    return sum(_GOES_ON.match(text) is None for text in after)
 
 
-def _lacks(said: str, word: str) -> bool:
-    if word in said:
-        return "." in word
-    return not word.isdigit() or re.search(r"[.,'\s]*".join(word), said) is None
+def lacks(said: str, word: str) -> bool:
+    """Return True if a text does not say a word. A number may have separators."""
+    is_number = word.isdigit()
+    return word not in said and not (is_number and re.search(r"[.,'\s]*".join(word), said))
+
+
+def _markup_of(response: Response) -> str:
+    """Return the markup of a page, and its headers."""
+    text = response.text if isinstance(response, TextResponse) else ""
+    return f"{text}{_HEADERS}{response.headers!r}"
 
 
 def _number(text: str) -> str:

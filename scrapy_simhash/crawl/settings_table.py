@@ -111,9 +111,10 @@ FRONT = (  # those that most users need
     Setting(
         "SIMHASH_FOLLOW",
         BOOLEAN,
-        "Whether to follow the links on near-duplicate pages. If not set: yes in tag mode, no "
-        "in drop mode, but for [pages that lead on](trust.md#pages-that-lead-on). `True` in "
-        "drop mode runs the callback, follows the links and drops the items. Links on "
+        "Whether to follow the links on near-duplicate pages. If not set: yes in tag mode; in drop "
+        "mode, [those that their pages have not given]"
+        "(trust.md#what-the-callback-of-a-copy-may-give). `True` in drop mode runs the callback, "
+        "follows all links and drops the items. Links on "
         "`unchanged` pages (`SIMHASH_INCREMENTAL`) are followed in this way unless it is "
         "`False`; those on pages of `start()` always.",
     ),

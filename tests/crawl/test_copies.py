@@ -20,6 +20,12 @@ HTML = (
     "<script>owner = {'name': 'tide mill', 'stock':31}</script>"
 )
 HEADERS = {"X-Asset": "b-12"}
+# The same text with other values.
+OTHER_HTML = (
+    "<h1>No reviews yet</h1><p class='case-sold' data-seat='6 c' data-row=14 data-price='28.00'>Write the first one, for 1250,00 EUR</p>"
+    "<!-- ref: S-8 --><select><option>m</select>"
+    "<script>owner = {'name': 'sea farm', 'stock':40}</script>"
+)
 
 LOOP = {}
 LOOP["loop"] = LOOP
@@ -52,16 +58,21 @@ class Crawl:
             assert not self.copies.withholds_item(page, response, item)
         self.copies.ended(page, failed=False)
 
-    def asks(self, key, request, response=None):
+    def asks(self, key, request, response):
         """Return True if the callback of a copy runs for its items."""
-        response = response or HtmlResponse(request.url, body=HTML.encode(), encoding="utf-8")
         return "items" in self.copies.may_give(key, request, response)
 
-    def gave(self, item, callback=None):
-        """Return the key of a new page if its item has foreign words, else None."""
+    def gave(self, item, callback=None, html=HTML):
+        """Return the key of a new page, with the item of which a copy may give another one; None if
+        its copies give the same.
+
+        :param html: of the copy.
+        """
         page, response = self.page(callback=callback)
         self.gives(page, response, item)
-        return page.key if self.asks(page.key, page.request, response) else None
+        copy, other = self.page(callback=callback, html=html)
+        other.headers.clear()
+        return page.key if self.asks(page.key, copy.request, other) else None
 
     def passes(self, page, response, item, reason="values"):
         page.reason, page.action = reason, Action(call=True, items=False, follow=False)
@@ -100,8 +111,11 @@ def crawl():
         {"asset": "b-12"},  # in a header
     ],
 )
-def test_words_from_elsewhere_are_foreign(crawl, item):
-    assert crawl.gave(item)
+def test_a_copy_may_give_other_words_if_those_of_its_page_are_from_elsewhere(crawl, item):
+    assert crawl.gave(item, html=OTHER_HTML)
+    page, response = crawl.page()
+    crawl.gives(page, response, {"title": "Yet"})
+    assert crawl.differs(page.key, item)
 
 
 @pytest.mark.parametrize(
@@ -127,24 +141,18 @@ def test_words_from_elsewhere_are_foreign(crawl, item):
         LOOP,
     ],
 )
-def test_words_of_the_page_numbers_and_long_texts_are_not(crawl, item):
+def test_words_of_the_page_numbers_and_long_texts_are_the_same_in_copies(crawl, item):
     assert not crawl.gave(item)
+    page, response = crawl.page()
+    crawl.gives(page, response, {"title": "Yet"})
+    crawl.pages = 0
+    assert not crawl.differs(page.key, item)
 
 
 @pytest.mark.parametrize("part", ["<", "<script", "<a b='", ": ", "&#", "1.", "= "])
 def test_pages_made_to_be_slow_take_linear_time(crawl, part):
     page, response = crawl.page(html=part * 300_000)
     crawl.gives(page, response, {"name": "mill", "price": "123", "seat": 5, "row": part})
-
-
-def test_a_callback_is_trusted_after_three_copies_with_the_same_words(crawl):
-    original = crawl.gave({"source": "catalogue"})
-    request = Request(original)
-    for _ in range(3):
-        assert crawl.asks(original, request)
-        assert not crawl.differs(original, {"source": "catalogue"})
-    assert not crawl.asks(original, request)
-    assert not crawl.gave({"source": "elsewhere"})
 
 
 def test_short_texts_count_if_the_callback_runs_in_any_case(crawl):
@@ -158,10 +166,8 @@ def test_short_texts_count_if_the_callback_runs_in_any_case(crawl):
 
 
 def test_a_copy_that_lacks_words_of_the_items_of_its_page_gives_other_ones(crawl):
-    for _ in range(20):
-        crawl.gave({"title": "reviews"})  # so that no foreign words count
     page, response = crawl.page(html="<h1>Search</h1><p>Ferry line</p>")
-    crawl.gives(page, response, {"hit": "Ferry Line", "from": "somewhere"})
+    crawl.gives(page, response, {"hit": "Ferry Line"})
     lacks = crawl.asks
     for html, hit in ((HTML, "Write first"), ("<p>ferry", "Ferry")):
         copy, other = crawl.page(page.key, html=html)
@@ -211,24 +217,14 @@ def test_references_to_characters_are_read_only_for_missing_words(crawl):
     assert time.process_time() - started < 0.15
 
 
-def test_a_callback_is_trusted_after_three_copies_that_lacked_words(crawl):
-    page, response = crawl.page()
-    crawl.gives(page, response, {"title": "Write first"})
-    for _ in range(3):
-        copy, other = crawl.page(page.key, html="<p>first")
-        assert crawl.asks(page.key, copy.request, other)
-        assert not crawl.passes(copy, other, {"title": "First"})
-    assert not crawl.asks(page.key, copy.request, other)
-
-
 def test_equal_numbers_in_other_fields_are_others(crawl):
-    original = crawl.gave({"stock": 31, "row": 12})
+    original = crawl.gave({"stock": 31, "row": 12}, html=OTHER_HTML)
     assert not crawl.differs(original, {"stock": 31, "row": 12})
     assert crawl.differs(original, {"stock": 12, "row": 12})
 
 
 def test_values_that_earlier_copies_had_one_by_one_are_others_together(crawl):
-    original = crawl.gave({"sizes": ["Mill", "Tide"]})
+    original = crawl.gave({"sizes": ["Mill", "Tide"]}, html=OTHER_HTML)
     assert not crawl.differs(original, {"sizes": ["Tide", "Mill"]})
     assert crawl.differs(original, {"sizes": ["Mill", "Clock"]})
     assert crawl.differs(original, {"sizes": ["Tide", "Clock"]})
@@ -236,7 +232,7 @@ def test_values_that_earlier_copies_had_one_by_one_are_others_together(crawl):
 
 
 def test_items_of_one_copy_are_not_compared_with_each_other(crawl):
-    original = crawl.gave({"owner": "tide mill"})
+    original = crawl.gave({"owner": "tide mill"}, html=OTHER_HTML)
     page, response = crawl.page(original)
     items = {"owner": "tide & mill"}, {"owner": "sea mill"}, {"offer": "sea mill"}
     differ = [crawl.passes(page, response, item) for item in items]
@@ -247,7 +243,7 @@ def test_items_of_one_copy_are_not_compared_with_each_other(crawl):
 def test_a_resumed_crawl_looks_at_the_items_of_copies_of_earlier_pages(crawl):
     crawl.copies = Copies(Arguments(), Policy(follow=False), resumed=True)
     earlier = "https://x.test/earlier"
-    assert crawl.asks(earlier, Request(earlier))
+    assert crawl.asks(earlier, Request(earlier), crawl.page()[1])
     assert crawl.differs(earlier, {"name": "Tide mill"})
     for _ in range(20):
         assert not crawl.differs(earlier, {"title": "reviews"})
@@ -271,7 +267,7 @@ def test_copies_of_a_list_give_the_entries_that_it_and_earlier_copies_lack(crawl
     page, response = crawl.page()
     for entry in entries[:3]:
         crawl.gives(page, response, entry)
-    assert crawl.asks(page.key, page.request)
+    assert crawl.asks(page.key, page.request, response)
     again = [
         {**entry, "at": f"12:00:0{number}", "url": f"https://y.test/a/{number}?s=abc"}
         for number, entry in enumerate(entries)
@@ -280,15 +276,15 @@ def test_copies_of_a_list_give_the_entries_that_it_and_earlier_copies_lack(crawl
     assert [crawl.differs(page.key, entry) for entry in again] == [False] * 5 + [True]
     for _ in range(9):  # no list is trusted
         crawl.differs(page.key, entries[0])
-    assert crawl.asks(page.key, page.request)
+    assert crawl.asks(page.key, page.request, response)
     # Other pages of this callback may be lists with one entry, but not those of other callbacks.
     page, response = crawl.page()
     crawl.gives(page, response, {"title": "reviews"})
-    assert crawl.asks(page.key, page.request)
+    assert crawl.asks(page.key, page.request, response)
     assert not crawl.differs(page.key, {"title": "reviews"})
     page, response = crawl.page(callback=print)
     crawl.gives(page, response, {"title": "reviews"})
-    assert not crawl.asks(page.key, page.request)
+    assert not crawl.asks(page.key, page.request, response)
 
 
 def test_longer_texts_of_copies_may_differ_a_little(crawl):
@@ -331,8 +327,14 @@ def test_items_of_any_size_take_little_time(crawl):
     assert time.process_time() - started < 2
 
 
-def test_a_callback_is_trusted_after_twenty_items_without_foreign_words(crawl):
-    for _ in range(20):
+def test_true_copies_say_nothing_of_other_pages(crawl):
+    for _ in range(30):
         assert not crawl.gave({"title": "reviews"})
-    assert not crawl.gave({"name": "Tide mill"})
-    assert crawl.gave({"name": "Tide mill"}, callback=print)
+    original = crawl.gave({"title": "reviews", "source": "catalogue"})
+    for _ in range(5):
+        assert not crawl.differs(original, {"title": "reviews", "source": "catalogue"})
+    assert crawl.differs(original, {"title": "reviews", "source": "elsewhere"})
+    page, response = crawl.page()
+    crawl.gives(page, response, {"state": "available"})
+    copy, other = crawl.page(html=OTHER_HTML)
+    assert crawl.asks(page.key, copy.request, other)
