@@ -70,16 +70,23 @@ def _change_preset(values: Mapping[str, Any]) -> tuple[str, Preset]:
         scheme = replace(base.scheme, **changes)
     except TypeError as error:
         raise SchemeError(str(error)) from error
+    return f"{name}, changed", _fitted(scheme, base, values.get("max_distance"))
+
+
+def _fitted(scheme: Scheme, base: Preset, k: object) -> Preset:
+    """Return a preset with a scheme; k and confirmation, if not given, are those of the base, or of
+    the preset with the width of the scheme.
+    """
     defaults = base if scheme.bits == base.scheme.bits else _BY_WIDTH.get(scheme.bits)
-    k = values.get("max_distance", None if defaults is None else defaults.max_distance)
+    if k is None and defaults is not None:
+        k = defaults.max_distance
     if type(k) is not int or not 0 <= k < scheme.bits:
         raise SchemeError(
             f"max_distance={k!r}: a whole number from 0 to {scheme.bits - 1} is needed for "
-            f"fingerprints of {scheme.bits} bits"
+            f"fingerprints of {scheme.bits} bits; for a Scheme, a Preset gives it"
         )
-    if defaults is None:
-        defaults = Preset(scheme=scheme, max_distance=k, source="")
-    return f"{name}, changed", replace(defaults, scheme=scheme, max_distance=k)
+    defaults = defaults or Preset(scheme=scheme, max_distance=k, source="")
+    return replace(defaults, scheme=scheme, max_distance=k)
 
 
 def _read_toml(path: Path) -> Mapping[str, Any]:
@@ -101,10 +108,4 @@ def _import_preset(path: str) -> Preset:
         return value
     if not isinstance(value, Scheme):
         raise SchemeError(f"{path} is neither a Scheme nor a Preset, but {type(value).__name__}")
-    defaults = _BY_WIDTH.get(value.bits)
-    if defaults is None:
-        raise SchemeError(
-            f"{path} has {value.bits} bits, and only 64 and 256 bits have a default max_distance: "
-            "give the import path of a Preset"
-        )
-    return replace(defaults, scheme=value)
+    return _fitted(value, PRESETS[DEFAULT_PRESET], None)

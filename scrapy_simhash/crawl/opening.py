@@ -95,10 +95,7 @@ def open_fitting(
     try:
         return _open_with_its_own(location, scheme, warn, kind, options), location
     except (IndexMismatch, IndexCorrupt, SchemeError) as error:
-        if isinstance(location, RedisAddress):
-            location = _other_name(location, scheme, error, warn)
-        else:
-            _set_aside(location, error, warn)
+        location = _make_way(location, scheme, error, warn)
         options["crawl_start"] = None  # a number of the other index
         return _open_with_its_own(location, scheme, warn, kind, options), location
 
@@ -133,13 +130,27 @@ def _open_with_its_own(
     return index
 
 
-def _set_aside(directory: Path, error: SimhashError, warn: Warn) -> None:
-    """Move an index aside.
+def _make_way(location: Location, scheme: Scheme, error: SimhashError, warn: Warn) -> Location:
+    """Make way for a new index, and return its location: move the one in a directory aside, but
+    leave one in Redis to the processes that may use it, and choose a name that ends in the scheme.
 
-    :raises SimhashError: `error`, or an IndexLocked for a damaged index, if it cannot be moved.
+    :raises SimhashError: `error`, or an IndexLocked for a damaged index, if there is no way.
     """
+    detail, part = getattr(error, "detail", error), getattr(error, "part", "")
+    if isinstance(location, RedisAddress):
+        if isinstance(error, SchemeError) or part == "crawl":
+            raise error
+        other = replace(location, name=f"{location.name}@{scheme_name(scheme.id)}")
+        warn(
+            "simhash: index %s: %s. This crawl uses the index %s instead, and pages that only the "
+            "other one knows count as new",
+            location,
+            detail,
+            other.name,
+        )
+        return other
     try:
-        aside = set_aside(directory, directory.parent / SET_ASIDE / directory.name)
+        aside = set_aside(location, location.parent / SET_ASIDE / location.name)
     except StorageError as failed:
         is_busy = isinstance(failed, IndexLocked) and isinstance(error, IndexCorrupt)
         raise (failed if is_busy else error) from failed
@@ -148,7 +159,7 @@ def _set_aside(directory: Path, error: SimhashError, warn: Warn) -> None:
         way_back = (
             f"`scrapy simhash index check --repair --index {aside}` keeps what can still be read"
         )
-    elif isinstance(error, IndexMismatch) and error.part == "scheme":
+    elif part == "scheme":
         way_back = (
             "move it back to use it with old settings; or `scrapy simhash index rebuild --index "
             f"{aside}` recomputes its fingerprints from stored texts, and `merge` adds them"
@@ -156,30 +167,12 @@ def _set_aside(directory: Path, error: SimhashError, warn: Warn) -> None:
     warn(
         "simhash: index %s: %s. This crawl begins a new index, so all of its pages count as new. "
         "The old index was moved to %s: %s",
-        directory,
-        getattr(error, "detail", error),
+        location,
+        detail,
         aside,
         way_back,
     )
-
-
-def _other_name(
-    address: RedisAddress, scheme: Scheme, error: SimhashError, warn: Warn
-) -> RedisAddress:
-    """Return an address whose name ends in that of a scheme. The index is left to the processes
-    that may use it. :raises SimhashError: `error`, if another name is no way out.
-    """
-    if isinstance(error, SchemeError) or getattr(error, "part", "") == "crawl":
-        raise error
-    other = replace(address, name=f"{address.name}@{scheme_name(scheme.id)}")
-    warn(
-        "simhash: index %s: %s. This crawl uses the index %s instead, and pages that only the "
-        "other one knows count as new",
-        address,
-        getattr(error, "detail", error),
-        other.name,
-    )
-    return other
+    return location
 
 
 class CrawlStarts(dict[str, int]):
