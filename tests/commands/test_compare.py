@@ -91,6 +91,8 @@ def test_k_decides(run, files):
 
 
 def test_pages_that_are_near_and_no_copies(run, files):
+    found = compared(run, "-s", "SIMHASH_MIN_RESEMBLANCE=0.99", "a.txt", "b.html")
+    assert (found["near_duplicate"], found["against"]) == (False, "resemblance")
     for name, title in (("one", "Boats"), ("other", "Trains")):
         written(files, f"<title>{title}</title><article><p>{LONG}</p></article>", f"{name}.html")
     found = compared(run, "one.html", "other.html")
