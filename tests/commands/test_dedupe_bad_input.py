@@ -19,11 +19,6 @@ MANY = 1500
 
 
 @pytest.fixture
-def feed(folder):
-    return written(folder, json_lines(records(10)), "in.jsonl")
-
-
-@pytest.fixture
 def many(folder):
     return written(folder, json_lines(records(MANY)), "many.jsonl")
 
@@ -72,7 +67,8 @@ LOOP = "loop cannot be read or written: Too many levels of symbolic links"
         ("in.jsonl -o o -s SIMHASH_PRESET=lyq", "at distance 15 of 32 bits"),
     ],
 )
-def test_a_command_that_is_refused_changes_no_file(run, feed, folder, arguments, message):
+def test_a_command_that_is_refused_changes_no_file(run, folder, arguments, message):
+    written(folder, json_lines(records(10)), "in.jsonl")
     (folder / "full").mkdir()
     written(folder / "full", "<p>x</p>", "a.html")
     (folder / "loop").symlink_to("loop")

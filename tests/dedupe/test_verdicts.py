@@ -81,29 +81,6 @@ def test_as_an_index_in_memory_says(tmp_path_factory, made):
     assert not (folder / "state").exists()
 
 
-@pytest.mark.thorough
-@pytest.mark.parametrize("preset", ["wide", "classic"])
-@pytest.mark.parametrize("action", ["drop", "tag"])
-def test_with_several_workers_as_with_one(tmp_path, preset, action):
-    lines = json_lines(records(700)) + b"nonsense\n\n" + json_lines(records(150, seed=2))
-    (tmp_path / "a.jsonl").write_bytes(lines)
-    (tmp_path / "b.jsonl").write_bytes(json_lines(records(300, seed=2)))
-    outcomes = []
-    for workers in (1, 2, 3):
-        folder = tmp_path / str(workers)
-        folder.mkdir()
-        for name in ("a.jsonl", "b.jsonl"):
-            (folder / name).hardlink_to(tmp_path / name)
-        summary = run(folder, "a.jsonl", "b.jsonl", preset=preset, action=action, workers=workers)
-        written = [(folder / name).read_bytes() for name in ("out", "verdicts")]
-        outcomes.append((written[0], written[1].replace(bytes(folder), b""), summary))
-    assert outcomes[0] == outcomes[1] == outcomes[2]
-    assert summary.kinds["near-duplicate"] > 300
-    assert summary.skipped == {"not_json": 1}
-    if action == "tag":
-        assert summary.dropped == 0
-
-
 def form(number, count=240):
     """Return a record of a template: every twelfth word differs from other records."""
     made = words(1, count)

@@ -22,11 +22,6 @@ A, B, C, D = FAR
 
 
 @pytest.fixture
-def redis():
-    return pytest.importorskip("redis")
-
-
-@pytest.fixture
 def address(redis_backend):
     return RedisAddress(redis_backend.server.url, redis_backend.name, redis_backend.server.cluster)
 
@@ -257,7 +252,8 @@ def test_what_a_check_finds(redis_backend, address):
 
 
 @pytest.mark.parametrize("name", ["x*[y]?\\:simhash", "shop"])
-def test_only_the_keys_of_the_index_are_deleted(redis_backend, redis, name):
+def test_only_the_keys_of_the_index_are_deleted(redis_backend, name):
+    redis = pytest.importorskip("redis")
     redis_backend.name = name
     server = redis_backend.server
     address = RedisAddress(server.url, name, server.cluster)

@@ -20,21 +20,6 @@ USER_AGENT = "boats/1"
 """
 
 
-@pytest.fixture(scope="module")
-def site():
-    with serving() as site:
-        yield site
-
-
-@pytest.fixture
-def project(folder):
-    written(folder, "[settings]\ndefault = boats.settings\n", "scrapy.cfg")
-    (folder / "boats").mkdir()
-    written(folder / "boats", "", "__init__.py")
-    written(folder / "boats", SETTINGS, "settings.py")
-    return folder
-
-
 @pytest.mark.thorough
 def test_it_is_a_command_of_scrapy(run_process, folder):
     ran = run_process(*SCRAPY[:-1])
@@ -58,21 +43,25 @@ REACTORS = {
 
 @pytest.mark.thorough
 @pytest.mark.parametrize("reactor", REACTORS)
-def test_a_page_is_fetched_with_the_settings_of_a_project(run_process, project, site, reactor):
-    written(project, CHINESE, "notice.txt")
+def test_a_page_is_fetched_with_the_settings_of_a_project(run_process, folder, reactor):
+    written(folder, "[settings]\ndefault = boats.settings\n", "scrapy.cfg")
+    (folder / "boats").mkdir()
+    written(folder / "boats", "", "__init__.py")
+    written(folder / "boats", SETTINGS, "settings.py")
+    written(folder, CHINESE, "notice.txt")
     run_process(*SCRAPY, "passages", "add", "notice.txt")
-    site.put("/old", b"", status=302, location=site.url("/new"))
-    site.put("/new", CHINESE.encode("gb18030"), content_type="text/plain; charset=gbk")
-    site.put("/robots.txt", "User-agent: *\nDisallow: /", content_type="text/plain")
     check = (*SCRAPY, "passages", "check", *REACTORS[reactor])
-    before = len(site.hits)
-    ran = run_process(*check, site.url("/old"), "-s", "SIMHASH_ENABLED=True")
-    assert (ran.code, ran.err) == (0, "")
-    assert "known_share     1.000" in ran.out
-    assert site.hits[before:] == ["/old", "/new"]
-    # It is no page of a crawl.
-    assert [path.name for path in (project / ".scrapy").iterdir()] == ["simhash-passages"]
-    ran = run_process(*check, site.url("/new"), "-s", "ROBOTSTXT_OBEY=True")
+    with serving() as site:
+        old = site.put("/old", b"", status=302, location=site.url("/new"))
+        new = site.put("/new", CHINESE.encode("gb18030"), content_type="text/plain; charset=gbk")
+        site.put("/robots.txt", "User-agent: *\nDisallow: /", content_type="text/plain")
+        ran = run_process(*check, old, "-s", "SIMHASH_ENABLED=True")
+        assert (ran.code, ran.err) == (0, "")
+        assert "known_share     1.000" in ran.out
+        assert site.hits == ["/old", "/new"]
+        # It is no page of a crawl.
+        assert [path.name for path in (folder / ".scrapy").iterdir()] == ["simhash-passages"]
+        ran = run_process(*check, new, "-s", "ROBOTSTXT_OBEY=True")
     assert ran.code == 1
     assert "robots.txt forbids it" in ran.err
 
