@@ -200,8 +200,9 @@ class Copies:
         if lacking and not said.has_foreign:
             request_says = self._request_says(page, response)
             said.has_foreign = any(lacks(request_says, word) for word in lacking)
-        for word in words.difference(lacking):
-            if len(said.words) < _MAX_CHARACTERS and word not in url and not word.isdigit():
+        words = {word for word in words if word not in url and not word.isdigit()}
+        for word in words.union(*item.said).difference(lacking):
+            if len(said.words) < _MAX_CHARACTERS:
                 said.words += f" {word}"
         for text in islice(item.numbers(), _MAX_NUMBERS - len(said.numbers)):
             if count := count_of(text, response):
@@ -227,7 +228,7 @@ class Copies:
         if said.count == 1:
             page.known_items = len(known.items)
             is_same_site = site_of(response.url) == site_of(original)
-            words = filter(str.isalpha, known.words.split())  # none of URLs
+            words = [word for word in known.words.split() if word.isalpha() or word.isdigit()]
             page.is_lacking = is_same_site and bool(missing(words, response))
         texts = ItemTexts(item, page.request.url, response.url)
         entry, is_known = texts.entry(), bool(known.entries)

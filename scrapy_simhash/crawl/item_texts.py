@@ -34,6 +34,8 @@ _MIN_WORD_CHARACTERS = 4
 _BETWEEN_DIGITS = re.compile(r"(?<=\d)[.,'\s]+(?=\d)")
 # A number, perhaps with a currency. Shorter ones are on many pages, longer ones may be times.
 _NUMBER = re.compile(r"[^\d:/-]{0,4}(\d{3,8})\D{0,4}")
+# What tells a price from the number of views.
+_PRICE = re.compile(r"\d[.,]\d\d?(?!\d)|[$£¥€]|\b[A-Z]{3}\b")
 # Words joined by hyphens. One with a digit, such as a UUID, is no word, nor are its parts.
 _JOINED_WORDS = re.compile(r"[\w-]+")
 _ENDINGS = "|".join(
@@ -81,10 +83,16 @@ class ItemTexts:
 
     @cached_property
     def said(self) -> list[tuple[str, ...]]:
-        """The words in each short text, without numbers and what the URL of the page has."""
+        """The words in each short text, without what the URL of the page has. Of numbers, prices
+        count only.
+        """
         url = self._urls[0].casefold()
         said = (
-            tuple(word for word in words if word not in url and not word.isdigit())
+            tuple(
+                word
+                for word in words
+                if word not in url and (_PRICE.search(text) or not word.isdigit())
+            )
             for text, words in zip(self._texts, self._text_words, strict=False)
             if not _is_url(text)
         )

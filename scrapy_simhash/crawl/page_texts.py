@@ -96,11 +96,11 @@ def missing(words: Iterable[str], response: Response) -> Collection[str]:
 
 
 def _is_written(word: str, markup: str) -> bool:
-    """Return True if a page says a word in lower case, capitalized or in capitals."""
-    if word in markup:
-        return True
-    forms = word.capitalize(), word.upper()
-    return any(form in markup and form.casefold() == word for form in forms)
+    """Return True if a page says a number, or a word in lower case, capitalized or in capitals."""
+    if word.isdigit():
+        return not lacks(markup, word)
+    forms = (form for form in (word, word.capitalize(), word.upper()) if form.casefold() == word)
+    return any(form in markup for form in forms)
 
 
 def count_of(number: str, response: Response) -> int:
