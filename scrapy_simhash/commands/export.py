@@ -110,17 +110,16 @@ def _import(options: argparse.Namespace) -> None:
     from scrapy_simhash.index import IndexSpec
     from scrapy_simhash.maintenance.export import STANDARD_STREAM, import_entries, read_records
 
-    if options.new is None:
-        where: Location | None = options.settings.redis_address(None)
-    else:
-        where = location_of(options.new, options)
+    read, chosen = options.settings, options.settings.preset
+    where: Location | None = (
+        read.redis_address(None) if options.new is None else location_of(options.new, options)
+    )
     if where is None:
         raise options.error("give NEW, or --redis and --redis-key")  # it exits
-    read, chosen = options.settings, options.settings.preset
-    kind: str | None = "redis"
-    if isinstance(where, Path):
-        kind = None if read("SIMHASH_INDEX") == "redis" else read("SIMHASH_INDEX")
-    pages = read("SIMHASH_EXPECTED_PAGES")
+    kind, pages = read("SIMHASH_INDEX"), read("SIMHASH_EXPECTED_PAGES")
+    is_directory = isinstance(where, Path)
+    if is_directory == (kind == "redis"):
+        kind = None if is_directory else "redis"
     manifest = IndexSpec(
         kind, chosen.scheme, chosen.max_distance, expected_pages=pages
     ).to_manifest()

@@ -96,9 +96,9 @@ class Fingerprinter:
     """
 
     def __init__(self, settings: SimhashSettings) -> None:
-        with_sketches = settings.confirmation != UNCONFIRMED
+        with_sketches = settings.preset.confirmation != UNCONFIRMED
         self.detector = Detector(
-            settings.scheme,
+            settings.preset.scheme,
             min_tokens=settings("SIMHASH_MIN_TOKENS"),
             keep_text=bool(settings("SIMHASH_KEEP_TEXT")) or settings.needs_page_texts,
             sketches=with_sketches,

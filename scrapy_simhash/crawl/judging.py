@@ -94,7 +94,7 @@ class Judging:
         self.calls = IndexCalls(None, errors)
         """Calls to the index. `open` replaces this object."""
         self.location = settings.index_location(what)
-        rules = Rules(settings.max_distance, settings.confirmation)
+        rules = Rules(settings.preset.max_distance, settings.preset.confirmation)
         self.contents = Contents(rules)
         self.retries = Retries(
             self._observe_again,
@@ -104,7 +104,8 @@ class Judging:
             take_back=stats.take_back,
             max_left=MAX_HELD if is_for_pages else 0,
         )
-        selectors = *settings.scheme.select, *settings.scheme.remove, *settings.distinct_selectors
+        scheme = settings.preset.scheme
+        selectors = *scheme.select, *scheme.remove, *settings.distinct_selectors
         self.unmatched = (
             UnmatchedNames(selectors, UNMATCHED_SELECTORS, errors)
             if is_for_pages

@@ -64,8 +64,8 @@ def open_for_crawl(
     """
     crawl_start = starts.get(str(location))
     options: dict[str, Any] = {
-        "max_distance": settings.max_distance,
-        "confirmation": settings.confirmation,
+        "max_distance": settings.preset.max_distance,
+        "confirmation": settings.preset.confirmation,
         "expected_pages": settings("SIMHASH_EXPECTED_PAGES"),
         "incremental": settings.policy.incremental,
         "crawl_start": crawl_start,

@@ -108,7 +108,7 @@ class SimhashPipeline(Component):
         if fingerprint.fingerprint is None:
             return None
         # The content is part of the key, because a new item at the top of a list moves all others.
-        content = to_hex(fingerprint.fingerprint, self._settings.scheme.bits)
+        content = to_hex(fingerprint.fingerprint, self._settings.preset.scheme.bits)
         # An item of start() has no page, so its key is random.
         page = f"crawl {uuid4().hex}" if state.page is None else state.page.key
         key = f"{page} item {state.ordinal} {content}"

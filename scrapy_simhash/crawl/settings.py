@@ -212,12 +212,10 @@ class SimhashSettings(SettingsReader):
         self.item_tags: Final[Mapping[str, str]] = (
             {field: f"simhash_{field}" for field in TAGGED_FIELDS} if tags is None else tags
         )
-        self.scheme: Final = self.preset.scheme
-        weights = tuple(fields.items()) if isinstance(fields, dict) else self.scheme.field_weights
-        self.item_scheme: Final = replace(self.scheme, field_weights=weights)
+        scheme = self.preset.scheme
+        weights = tuple(fields.items()) if isinstance(fields, dict) else scheme.field_weights
+        self.item_scheme: Final = replace(scheme, field_weights=weights)
         self.distinct_fields: Final = tuple(filter(str.isidentifier, self("SIMHASH_DISTINCT_BY")))
-        self.max_distance: Final = self.preset.max_distance
-        self.confirmation: Final = self.preset.confirmation
         self.redis: Final = self.redis_address(spider_name)
         """Address of the index of pages; None if SIMHASH_INDEX is not "redis"."""
         for name in all_settings():
@@ -276,7 +274,7 @@ class SimhashSettings(SettingsReader):
             if is_wrong:
                 raise self.error(name, reason)
         try:
-            choose_plan(self.scheme.bits, self.max_distance)
+            choose_plan(self.preset.scheme.bits, self.preset.max_distance)
         except PlanError as error:
             if self("SIMHASH_MAX_DISTANCE") is not None:
                 raise self.error("SIMHASH_MAX_DISTANCE", str(error)) from error

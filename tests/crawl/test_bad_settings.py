@@ -176,7 +176,7 @@ def test_each_setting_of_confirmation_is_the_presets_unless_it_is_set(
     tmp_path, preset, settings, confirmation
 ):
     given = {"SIMHASH_DIR": str(tmp_path), "SIMHASH_PRESET": preset, **settings}
-    assert SimhashSettings(Settings(given), "spider").confirmation == confirmation
+    assert SimhashSettings(Settings(given), "spider").preset.confirmation == confirmation
 
 
 @pytest.mark.parametrize(

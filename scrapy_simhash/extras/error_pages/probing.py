@@ -64,7 +64,7 @@ class ErrorPages(Component):
         self._stats = crawl.stats
         self._errors = crawl.errors
         self._fingerprint = crawl.fingerprinter.fingerprint
-        self._max_distance = crawl.settings.max_distance
+        self._max_distance = crawl.settings.preset.max_distance
         self._max_bytes = crawl.settings("SIMHASH_MAX_BYTES")
         self._random = random.SystemRandom()
         self._hosts: LocalCache[str, _Host] = LocalCache(MAX_HOSTS)
