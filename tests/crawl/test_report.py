@@ -37,7 +37,6 @@ def results(pages, module_path):
             SIMHASH_KEEP_TEXT=True,
             SIMHASH_REPORT=str(module_path / "%(name)s-%(time)s.html"),
         ),
-        "thread": crawl("thread", SIMHASH_KEEP_TEXT=True, SIMHASH_WORKERS=0),
         "bounded": crawl("bounded", SIMHASH_KEEP_TEXT=100),
         # In the directory that crawls are started in.
         "none": crawl("none", SIMHASH_REPORT="none.html"),
@@ -52,9 +51,8 @@ def texts_of(module_path, name):
         return {key.rpartition("/")[2]: texts.get(key) for key in texts.keys()}  # noqa: SIM118
 
 
-@pytest.mark.parametrize("name", ["texts", "thread"])
-def test_texts_of_pages_that_were_handled_are_kept(results, module_path, name):
-    kept = texts_of(module_path, name)
+def test_texts_of_pages_that_were_handled_are_kept(results, module_path):
+    kept = texts_of(module_path, "texts")
     assert set(kept) == {"mill", "mill-copy", "bees"}
     assert len(kept["bees"].text) > 200
     assert "<" not in kept["bees"].text
