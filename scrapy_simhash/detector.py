@@ -266,8 +266,11 @@ class Detector:
     ) -> Evidence:
         names = extraction.names or Names(extraction.title, (extraction.heading,))
         title, heading = page_names(names, extraction.text, len(tokens))
-        states = map(visible, extraction.states)
-        beside = [*states, capitalized(visible(extraction.text))] if self.versions else []
+        beside = (
+            [*map(visible, extraction.states), capitalized(visible(extraction.text))]
+            if self.versions
+            else []
+        )
         said = [*tokens, *beside]
         said_hashes = np.concatenate((hashes, token_hashes(beside)))
         return Evidence(

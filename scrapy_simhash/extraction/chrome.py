@@ -68,7 +68,6 @@ _LATE_DAYS = tuple(map(str, range(10, _MIN_DAYS + 1)))
 # A month has 53 digits at most, some more with days of other months.
 _MAX_CHARACTERS = 400
 # The cells that are no days name the weekdays, the month and the months before and after it.
-_MIN_SHARE_OF_CELLS = 0.7
 _MAX_OTHER_WORDS = 24
 # This share of the days follows the day before. Week numbers may stand between them.
 _MIN_SHARE_IN_ORDER = 0.8
@@ -180,12 +179,10 @@ def _tag_of_control(form: HtmlElement) -> str:
 def hidden_elements(elements: Elements) -> list[HtmlElement]:
     """Return the elements, root included, that ``hidden`` hides, then those that a style hides."""
     # A browser finds the text of "until-found", and shows it.
-    found = [
-        element
-        for element in elements.having("hidden")
-        if element.get("hidden").strip().lower() != "until-found"
-    ]
-    found += [element for element in elements.having("style") if is_hidden(element.get("style"))]
+    found = (
+        *(e for e in elements.having("hidden") if e.get("hidden").strip().lower() != "until-found"),
+        *(e for e in elements.having("style") if is_hidden(e.get("style"))),
+    )
     return list(dict.fromkeys(found))
 
 
@@ -263,13 +260,11 @@ def _is_calendar(table: HtmlElement) -> bool:
     if len(text) > _MAX_CHARACTERS or not all(day in text for day in _LATE_DAYS):
         return False
     cells = ["".join(cell.itertext()).split() for cell in table.iter("td", "th")]
-    cells = [words for words in cells if words]
     days = [_DAYS[words[0]] for words in cells if len(words) == 1 and words[0] in _DAYS]
-    others = sum(len(words) for words in cells if len(words) > 1 or words[0] not in _DAYS)
+    others = sum(map(len, cells)) - len(days)
     in_order = sum(day + 1 == after for day, after in pairwise(days))
     return (
         len(set(days)) >= _MIN_DAYS
-        and len(days) >= _MIN_SHARE_OF_CELLS * len(cells)
         and others <= _MAX_OTHER_WORDS
         and in_order >= _MIN_SHARE_IN_ORDER * len(days)
     )

@@ -51,32 +51,31 @@ def consent_elements(elements: Elements) -> list[HtmlElement]:
         for element in elements.having("role")
         if element.get("role") in DIALOG_ROLES and element.tag in _TAGS
     ]
-    dialogs = _without_h1(elements, [*elements.tagged("dialog"), *by_role])
-    return [*consent_banners(elements), *dialogs]
+    dialogs = [*elements.tagged("dialog"), *by_role]
+    return [*consent_banners(elements), *_without_h1(elements, dialogs)]
 
 
 def consent_banners(elements: Elements) -> list[HtmlElement]:
     """Return the banners without an ``h1`` that are no dialogs by their tag or role."""
-    banners = [
-        element
+    # The label of an element is one name more.
+    named = (
+        (element, f"{names_of(element)} {'-'.join(element.get('aria-label', '').split())}")
         for element in elements.with_words(_TOPICS)
-        if element.tag in _TAGS and _has_topic(_names_of(element).lower())
-    ]
+        if element.tag in _TAGS
+    )
+    banners = {element: names for element, names in named if _has_topic(names.lower())}
     fixed = {one for one in banners if _FIXED.search(one.get("style", "").lower())}
-    named_so = {one for one in banners if _says_banner(one) or _is_short_banner(one)} - fixed
+    named_so = {
+        one for one, names in banners.items() if _says_banner(names) or _is_short_banner(one)
+    } - fixed
     if named_so:
         named_so &= holding(filter(_is_control, elements.root.iter("button", "input", "a")))
     return _without_h1(elements, [one for one in banners if one in fixed or one in named_so])
 
 
-def _names_of(element: HtmlElement) -> str:
-    """Return the classes and the id of an element, and its label as one word."""
-    return f"{names_of(element)} {'-'.join(element.get('aria-label', '').split())}"
-
-
-def _says_banner(element: HtmlElement) -> bool:
+def _says_banner(names: str) -> bool:
     """Return True if a name of an element has a topic, and beside it only parts of a page."""
-    for name in _names_of(element).split():
+    for name in names.split():
         if not _has_topic(name.lower()):
             continue
         rest = [word for word in map(str.lower, _WORD.findall(name)) if not _has_topic(word)]

@@ -154,12 +154,15 @@ def _lower_headings(elements: Elements, lines: Sequence[Line], count: int) -> li
 
 
 def _in_content(headings: Iterable[HtmlElement], lines: Sequence[Line]) -> Iterator[str]:
-    """Yield the texts of headings that are in the content, and the labels of pictures."""
-    content = " ".join(line.text for line in lines if not (line.chrome or line.aside))
-    for heading in headings:
-        text = _text_of(heading)
-        if text and (not content or text in content or not heading.text_content().strip()):
-            yield text
+    """Return the texts of headings that are in the content, and the labels of pictures."""
+    own = [line for line in lines if not line.chrome]
+    content = " ".join(line.text for line in [line for line in own if not line.aside] or own)
+    return (
+        text
+        for heading in headings
+        if (text := _text_of(heading))
+        and (not content or text in content or not heading.text_content().strip())
+    )
 
 
 def _home_links(elements: Elements, host: str) -> list[str]:
@@ -330,8 +333,8 @@ def _pictures(elements: Elements, *, is_without_headings: bool) -> Iterator[str]
     around: Iterable[HtmlElement] = (elements.root,)
     if not is_without_headings:
         lower = elements.tagged(*_LOWER_HEADINGS)[:_MAX_HEADINGS]
-        first = (h1 for h1 in elements.tagged("h1")[:_MAX_HEADINGS] if len(h1) and not is_logo(h1))
-        around = (*first, *filter(len, lower))
+        headings = filter(len, (*elements.tagged("h1")[:_MAX_HEADINGS], *lower))
+        around = (heading for heading in headings if heading.tag != "h1" or not is_logo(heading))
     for element in around:
         for image in element.iter("img"):
             if element.tag in _LOWER_HEADINGS and _shown_text(element):
@@ -350,8 +353,9 @@ def _current_crumbs(elements: Elements) -> Iterator[str]:
 
 def _end_of(breadcrumb: HtmlElement) -> str:
     """Return the last text of a breadcrumb, or ``""`` if it is in a link."""
-    texts = "descendant::text()[normalize-space()][not(parent::script or parent::style)][last()]"
-    for piece in breadcrumb.xpath(texts):
+    for piece in breadcrumb.xpath(
+        "descendant::text()[normalize-space() and not(parent::script or parent::style)][last()]"
+    ):
         element = piece.getparent().getparent() if piece.is_tail else piece.getparent()
         if all(one.tag != "a" for one in (element, *element.iterancestors())):
             return " ".join(piece.split())

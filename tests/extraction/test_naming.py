@@ -64,6 +64,7 @@ class TestHeadings:
             "<aside><h2>Our tips</h2></aside><h2>Line 4</h2>",
             "<p role=heading>Line 4</p>",
             "<nav><p role=heading aria-level=1>Our tips</p></nav><h2>Line 4</h2>",
+            "<dialog><h2>Our tips</h2></dialog><section class=comments><h2>Line 4</h2>",
             "<h3>Line 4</h3><section class=comments><h2>2 comments</h2><p>Nice.</section>",
             "<h1 class=logo>Ferries</h1><h2>Line 4</h2>",
             ld({"@type": "BusTrip", "name": "Line 4"}) + "<h3>Monday</h3>",
