@@ -3,6 +3,7 @@
 import random
 from collections import Counter
 from contextlib import suppress
+from dataclasses import replace
 
 import pytest
 
@@ -13,7 +14,7 @@ from scrapy_simhash.index.redis import RedisAddress
 from scrapy_simhash.index.redis.layout import digest_of, new_attempt, row_id
 from scrapy_simhash.maintenance.check import check
 from scrapy_simhash.maintenance.merge import merge
-from scrapy_simhash.maintenance.remove import delete
+from scrapy_simhash.maintenance.remove import delete, expire
 
 from .backends import FAR, PLAN, SCHEME, K, flip, found, seen
 from .test_redis_index import client_of, disconnect
@@ -58,6 +59,19 @@ def before_command(index, number, action):
 
 def problems(index):
     return list(index.store.problems())
+
+
+def test_a_page_that_is_handled_does_not_expire(redis_backend, address):
+    with redis_backend.open(incremental=True) as index:
+        index.rules = replace(index.rules, clock=lambda: 1000)
+        store(index, ("b", B))
+    with redis_backend.open(incremental=True) as index:
+        handled = index.observe("b", B)
+        assert expire(address, 2000).removed_entries == 0
+        index.discard(handled)
+        assert expire(address, 1000).removed_entries == 0
+        assert expire(address, 2000).removed_entries == 1
+        assert index.query(B) == []
 
 
 def test_rows_of_pages_that_are_gone_are_removed(redis_backend):
