@@ -1,7 +1,6 @@
 """Retries in other modes and with other crawls; `generated_failing` has those of one crawl."""
 
 import pytest
-from scrapy import signals
 
 from scrapy_simhash import open_index
 from tests.crawl.harness import IN_ORDER, Crawl, crawled, run
@@ -30,19 +29,14 @@ class FirstOfTwoSpider(ScriptedSpider):
 class SecondOfTwoSpider(ScriptedSpider):
     """Starts when the callback of the other crawl of the process has started."""
 
-    @classmethod
-    def from_crawler(cls, crawler, *args, **kwargs):
-        spider = super().from_crawler(crawler, *args, **kwargs)
-        crawler.signals.connect(spider.is_idle, signal=signals.spider_idle)
-        return spider
-
     async def start(self):
         await until(lambda: "begun" in HAPPENED, "the other crawl has begun")
         async for output in super().start():
             yield output
 
-    def is_idle(self):
+    def go_on(self):
         HAPPENED.add("idle")
+        super().go_on()
 
 
 class TakingOne:
