@@ -27,12 +27,16 @@ def hostname_of(key: str) -> str:
     for part in key.split():
         scheme, mark, rest = part.partition("://")
         if mark:
-            try:
-                # `urlsplit` caches its results. Without the path, the cache helps more often.
-                return urlsplit(f"{scheme}://{rest.partition('/')[0]}").hostname or ""
-            except ValueError:  # brackets without an IPv6 address
-                return ""
+            return _hostname(f"{scheme}://{rest.partition('/')[0]}")
     return ""
+
+
+@lru_cache(maxsize=4096)
+def _hostname(url: str) -> str:
+    try:
+        return urlsplit(url).hostname or ""
+    except ValueError:  # brackets without an IPv6 address
+        return ""
 
 
 def has_route(url: str) -> bool:

@@ -38,6 +38,8 @@ def url_pattern(key: str) -> str:
         _, dot, ending = last.rpartition(".")
         last = f"*.{ending}" if dot and _ENDING.fullmatch(ending) else "*"
     pattern = f"{host}{'/'.join([*folders, last])}"
+    if not parts.query:
+        return pattern
     names = sorted({name for name, _ in parse_qsl(parts.query, keep_blank_values=True)})
     query = "&".join(f"{name}=*" for name in names)
     return f"{pattern}?{query}" if query else pattern

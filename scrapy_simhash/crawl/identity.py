@@ -118,7 +118,8 @@ class CanonicalUrls:
                 if named is not None and len(named) <= MAX_CANONICAL_CHARACTERS:
                     self._named[verdict.key] = named
             return verdict
-        if response is not None and canonical_url(response, href) == comparable(representative):
+        own = None if response is None else canonical_url(response, href)
+        if own is not None and own == comparable(representative):
             return replace(verdict, canonical="representative")
         named = self._named.get(representative)
         if named is not None and comparable(named) == comparable(verdict.key):
