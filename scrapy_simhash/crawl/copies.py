@@ -191,6 +191,19 @@ class Copies:
         if said.count <= _MAX_ITEMS:
             self._record(page, response, texts)
 
+    def take_back(self, page: PageState, response: Response, item: Any) -> None:
+        """Forget an item that the pipelines did not keep, so that copies may give it.
+
+        :param item: the object that the callback yielded.
+        """
+        texts = ItemTexts(item, page.request.url, response.url)
+        entry, hashes = texts.entry(), texts.hashes()
+        known = self._page(page.original).said
+        for said in [known] if known is page.given.said else [known, page.given.said]:
+            said.items = [array("q") if {*one} == hashes else one for one in said.items]
+            for one in {*entry}.intersection(said.entries):
+                said.entries.remove(one)
+
     def _record(self, page: PageState, response: Response, item: ItemTexts) -> None:
         """Record what an item says, and what of it its page says, too."""
         said, url = page.given.said, page.request.url.casefold()

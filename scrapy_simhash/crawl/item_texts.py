@@ -129,7 +129,7 @@ class ItemTexts:
         characters = 0
         for text in self._with_numbers:
             if _is_url(text):
-                short.extend([] if text in self._urls else _names_in(text))
+                short.extend([] if text in self._urls else _names_in(text) or _last_part(text))
             elif len(text) <= _MAX_VALUE_CHARACTERS:
                 short.extend([] if _NO_ENTRY.fullmatch(text) else [text])
             elif (characters := characters + len(text)) <= _MAX_SKETCHED_CHARACTERS:
@@ -170,6 +170,11 @@ def _names_in(url: str) -> list[str]:
         elif _CODE.fullmatch(value) and not (equals and _is_session(name, value)):
             found.append(value)
     return found
+
+
+def _last_part(url: str) -> list[str]:
+    """Return the last part of the path of a URL, as a list; an empty one if it has none."""
+    return [piece for piece in pieces_of(url) if "=" not in piece][-1:]
 
 
 def _is_session(name: str, value: str) -> bool:

@@ -6,9 +6,9 @@ import json
 from datetime import date, datetime, time
 from decimal import Decimal
 from pathlib import PurePosixPath
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
-from tests.crawl.generated_spiders import GeneratedSpider, number_in, page, prose
+from tests.crawl.generated_spiders import GeneratedSpider, links, number_in, page, prose
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -41,6 +41,50 @@ class Marked(GeneratedSpider):
             "price": lambda: float(json.loads(response.css(script).get())["price"]),
         }
         return [{"content": found[self.way]()}]
+
+
+class Offers(GeneratedSpider):
+    """Pages with one text, some of which come after many others with texts of their own."""
+
+    ways = ("price", "number", "links", "film", "phone", "row", "row after copies")
+    settings_of_shape: ClassVar[dict[str, Any]] = {
+        "SCHEDULER_MEMORY_QUEUE": "scrapy.squeues.FifoMemoryQueue"
+    }
+
+    def listed(self) -> list[str]:
+        others = [f"/d/{number}" for number in range(100, 125)] if self.way == "row" else []
+        if self.way == "row after copies":
+            others = [
+                f"/d/{number}{version}" for number in (100, 101) for version in ("", "?a", "?b")
+            ]
+        return others + super().listed()
+
+    def document(self, number: int, more: str = "") -> str:
+        if number >= 100:
+            row = f'<b data-row="row {number}">Row {number}</b>'
+            return page(self.named(number), prose(f"document {number}"), row)
+        name = self.named(number).replace(" ", "-")
+        marked = {
+            "price": f"<i>{number + 20}.50 EUR</i>",
+            "number": f"<i>{number + 20}.50</i>",
+            "links": links([f"/go/{name}", f"/go/to-{name}"], "v"),
+            "film": links([f"/watch?v=f00{number}qx{number}", "/"], "v"),
+            "phone": links([f"tel:+49-30-555{number:04}", "/"], "v"),
+        }
+        return page(
+            "Offer", prose("offer"), marked.get(self.way, f'<b data-row="row {number}"></b>')
+        )
+
+    def parse_document(self, response: Response) -> Any:
+        if self.way == "price":
+            return [{"content": response.css("i::text").get()}]
+        if self.way == "number":
+            return [{"content": float(response.css("i::text").get() or 0)}]
+        if self.way.startswith("row"):
+            return [{"content": response.css("b").attrib["data-row"], "url": response.url}]
+        found = response.css("a.v::attr(href)").getall()
+        found = found if self.way == "links" else found[:1]
+        return [{"kind": "offer", "content": url.removeprefix("tel:")} for url in found]
 
 
 class Objects(GeneratedSpider):

@@ -102,6 +102,30 @@ class Validated(_BaseVersions):
         return [named_item(response)]
 
 
+class RefusedOfTemplate(Validated):
+    """The pages have one text, and their values in attributes: an item or two of each page."""
+
+    ways = ("drops", "fails", "drops one")
+    settings_of_shape: ClassVar[dict[str, Any]] = Validated.settings_of_shape | {
+        "SCHEDULER_MEMORY_QUEUE": "scrapy.squeues.FifoMemoryQueue"
+    }
+
+    def listed(self) -> list[str]:
+        return ["/d/99", *super().listed()]
+
+    def document(self, number: int, more: str = "") -> str:
+        return page("Offer", prose("offer"), f'<b data-row="row {number}"></b>')
+
+    def parse_document(self, response: Response) -> Any:
+        content = response.css("b").attrib["data-row"]
+        items: list[dict[str, Any]] = [{"content": content}]
+        if "/amp/" in response.url:
+            items[0]["refused"] = self.way
+        if "one" in self.way:
+            items.append({"content": f"{content}, the other half"})
+        return items
+
+
 class Landing(_BaseVersions):
     """The callback recognizes the other versions, and gives nothing for them."""
 
