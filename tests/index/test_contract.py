@@ -113,6 +113,13 @@ def test_what_is_not_a_key_is_refused(index, key):
     assert index.query(A) == []
 
 
+def test_of_two_pending_texts_of_a_page_that_are_alike_the_first_stays(index):
+    looks = [index.observe("a", A), index.observe("a", flip(A, 0))]
+    for look in looks:
+        index.confirm(look)
+    assert found(index.query(A)) == [("a", A, 0)]
+
+
 @pytest.mark.parametrize("fingerprint", [-1, 1 << BITS, 1 << 64, "0", 1.0, None])
 def test_fingerprints_of_another_width_are_refused(index, fingerprint):
     for ask in (lambda: index.observe("a", fingerprint), lambda: index.query(fingerprint)):
