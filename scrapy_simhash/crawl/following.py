@@ -44,12 +44,12 @@ class Following:
 
         :param said: what the page says.
         """
-        given, is_own = page.given, self._is_own(page, request)
+        given = page.given
         given.requests += 1
-        given.own_requests += is_own
         if isinstance(given.pieces, set) and len(given.pieces) < _MAX_PIECES:
             given.pieces.update(map(_hash, self._pieces(request)))
-        if given.requests <= MAX_REQUESTS and not is_own and self._arguments.repeat(said, request):
+        is_first = given.requests <= MAX_REQUESTS and not self._is_own(page, request)
+        if is_first and self._arguments.repeat(said, request):
             given.handed_on.add(self._arguments.hash(request))
 
     def _is_own(self, page: PageState, request: Request) -> bool:
@@ -61,18 +61,14 @@ class Following:
 
         :param page: what the page gave that this one is a copy of.
         """
-        requests, given = copy.kept_requests, copy.given
-        passing: Sequence[Request] = ()
-        if given.requests <= MAX_REQUESTS or (page.ended and page.requests <= MAX_REQUESTS):
-            passing = requests
-        elif page.ended and page.pieces:
-            passing = self._new(copy, set(page.pieces))
-        elif given.own_requests <= MAX_REQUESTS:
-            passing = [one for one in requests if self._is_own(copy, one)]
-        if page.ended and page.handed_on:
-            hash_of = self._arguments.hash
-            passing = [one for one in passing if hash_of(one) not in page.handed_on]
-        return passing
+        requests = copy.kept_requests
+        if not page.ended:  # it is unknown what it gives
+            own = [one for one in requests if self._is_own(copy, one)]
+            return next((some for some in (requests, own) if len(some) <= MAX_REQUESTS), ())
+        is_few = min(len(requests), page.requests) <= MAX_REQUESTS
+        new = requests if is_few else self._new(copy, set(page.pieces))
+        hash_of = self._arguments.hash
+        return [one for one in new if not page.handed_on or hash_of(one) not in page.handed_on]
 
     def _new(self, copy: PageState, known: set[int]) -> list[Request]:
         """Return the requests of a copy that have pieces of their own.

@@ -6,7 +6,7 @@ from array import array
 from dataclasses import dataclass, field
 
 MAX_REQUESTS = 2
-"""Requests by which a page leads on, such as those for the previous page and for the next one."""
+"""Requests that all pass, such as those for the previous page of a list and for the next one."""
 
 
 @dataclass
@@ -35,8 +35,7 @@ class Given:
 
     :param ended: the callback gives no more; None if it is unknown what it gave.
     :param outputs: number of its requests and items.
-    :param requests: number of the requests that do not repeat the page, and `own_requests` of those
-        with the callback of the page.
+    :param requests: number of the requests that do not repeat the page.
     :param pieces: hashes of what the requests consist of. They have 31 bits: 1,000 of them for each
         of 10,000 pages take 40 MB.
     :param handed_on: hashes of requests that hand on what the page says.
@@ -46,7 +45,6 @@ class Given:
     ended: bool | None = None
     outputs: int = 0
     requests: int = 0
-    own_requests: int = 0
     pieces: set[int] | array[int] = field(default_factory=set)
     handed_on: set[bytes] = field(default_factory=set)
     items_lead_on: bool = False
