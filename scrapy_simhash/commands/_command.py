@@ -7,15 +7,16 @@ import re
 import time
 from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone
-from math import inf
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 from urllib.parse import unquote
 
-from scrapy_simhash.commands._settings import REDIS_OPTIONS, add_settings
+from scrapy_simhash.commands._settings import REDIS_OPTIONS, add_settings, parsed
 from scrapy_simhash.documents.files import file_path
 from scrapy_simhash.errors import SimhashError
 from scrapy_simhash.index.manifest import FILE_NAME
+from scrapy_simhash.setting import Setting, whole
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -38,20 +39,13 @@ def argument(*names: str, instead: str = "", **options: Any) -> Argument:
 
 
 def number_argument(
-    option: str, meaning: str, low: int, high: float = inf, *, default: int | None = None
+    option: str, meaning: str, low: int, high: int = 1 << 32, *, default: int | None = None
 ) -> Argument:
     """Return an option whose value is a whole number from `low` to `high`.
 
     :param meaning: text of ``--help``. If there is a default, it is appended.
     """
-
-    def number(text: str) -> int:  # argparse shows this name: "invalid number value"
-        value = int(text)
-        if not low <= value <= high:
-            allowed = f"{low} or more" if high == inf else f"from {low} to {high}"
-            raise argparse.ArgumentTypeError(f"{text}: must be {allowed}")
-        return value
-
+    number = partial(parsed, Setting("N", whole(low, high), meaning))
     shown = meaning if default is None else f"{meaning} (default: %(default)s)"
     return argument(option, metavar="N", type=number, default=default, help=shown)
 

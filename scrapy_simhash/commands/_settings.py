@@ -65,11 +65,19 @@ def add_settings(parser: argparse.ArgumentParser, options: Iterable[str]) -> Non
 
 
 def _checked(setting: Setting, text: str) -> str:
+    parsed(setting, [text] if isinstance(setting.default, list) else text)
+    return text
+
+
+def parsed(setting: Setting, value: object) -> Any:
+    """Return a value of an option in its type.
+
+    :raises argparse.ArgumentTypeError: it is not allowed.
+    """
     try:
-        setting.parse([text] if isinstance(setting.default, list) else text)
+        return setting.parse(value)
     except SettingsError as error:
         raise argparse.ArgumentTypeError(str(error)) from None
-    return text
 
 
 def command_settings(settings: Settings | None, options: argparse.Namespace) -> SettingsReader:
