@@ -11,12 +11,8 @@ from parsel import Selector
 from scrapy import Request
 from scrapy.exceptions import DropItem
 
-from scrapy_simhash.extraction.readability import _lean_document as lean_document
-
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
-
-FAILING_MARK = "give up on this page"
 
 
 class StrictPipeline:
@@ -51,19 +47,6 @@ class CopyingPipeline:
 
     def process_item(self, item: Any) -> Any:
         return dict(item)
-
-
-def make_readability_fail() -> None:
-    """Make readability raise for pages with the mark; no real page is known to do that."""
-    document = lean_document()
-    summary = document.summary
-
-    def giving_up(self: Any, *args: Any, **kwargs: Any) -> str:
-        if FAILING_MARK in self.input.text_content():
-            raise ZeroDivisionError("readability stumbled")
-        return summary(self, *args, **kwargs)
-
-    document.summary = giving_up
 
 
 class RefusingMiddleware:

@@ -192,9 +192,8 @@ def run(
 def crawled(
     directory: Path, requests: list[Any], settings: dict[str, Any] | None = None, **more: Any
 ) -> Result:
-    """Return the result of one crawl; arguments are those of `Crawl`, and the `setup` of `run`."""
-    setup = more.pop("setup", None)
-    [result] = run(directory, Crawl(requests, settings or {}, **more), setup=setup)
+    """Return the result of one crawl; arguments are those of `Crawl`."""
+    [result] = run(directory, Crawl(requests, settings or {}, **more))
     return result
 
 

@@ -29,13 +29,11 @@ PAGES = {
         b"<html><body><p>" + b" word\\ud800 ".join(WORDS.split()[::3]) + b"</p></body></html>",
         "text/html; charset=unicode-escape",
     ),
-    "gives-up": (page("paper", append="give up on this page").encode(), "text/html"),
 }
 SKIPPED = {
     "no-text": "no_text",
     "five-words": "few_tokens",
     "only-images": "no_text",
-    "gives-up": "extraction_error",
 }
 
 
@@ -49,14 +47,12 @@ def requests(site):
     return [{"url": site.url(path), "callback": "parse_nothing"} for path in paths]
 
 
-# The setup changes the crawl's own process, not the workers.
 SETTINGS = {"SIMHASH_ACTION": "tag", "DOWNLOAD_WARNSIZE": 0, "SIMHASH_WORKERS": 0}
 
 
 @pytest.fixture(scope="module")
 def result(requests, module_path):
-    setup = "tests.crawl.components.make_readability_fail"
-    return crawled(module_path, requests, SETTINGS, setup=setup)
+    return crawled(module_path, requests, SETTINGS)
 
 
 @pytest.mark.thorough
@@ -74,8 +70,7 @@ def test_the_crawl_reaches_its_end_and_nothing_raises(result):
     assert not result.lines("Traceback")
     assert not result.lines("ERROR")
     assert "spider_exceptions/count" not in result.stats
-    errors = {name for name in result.simhash_stats() if name.startswith("errors/")}
-    assert errors == {"errors/extraction"}
+    assert not [name for name in result.simhash_stats() if name.startswith("errors/")]
 
 
 @pytest.mark.parametrize("path", PAGES)
@@ -89,13 +84,6 @@ def test_every_page_reaches_its_callback(result, path):
 def test_pages_above_the_limit_are_counted_and_not_extracted(result):
     assert result.stat("skipped/too_large") == 1
     assert result.event("/huge")["verdict"] is None
-
-
-def test_an_extractor_that_raises_is_counted_and_warned_about_once(result, site):
-    assert result.stat("errors/extraction") == result.stat("skipped/extraction_error")
-    assert result.stat("skipped/extraction_error") >= 1
-    [warning] = result.lines("WARNING", "extraction failed for")
-    assert site.url("/") in warning
 
 
 def test_readable_pages_are_judged_whatever_is_wrong_with_them(result):

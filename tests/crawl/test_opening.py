@@ -118,11 +118,3 @@ def test_an_index_whose_driver_is_missing_is_set_aside(opened, warnings, aside, 
         assert len(index) == 1
     assert "needs the package rocksdict" in warnings[0]
     assert len(aside()) == 1
-
-
-def test_a_page_of_the_index_that_was_set_aside_is_new(opened, directory):
-    opened().close()
-    with opened(OTHER, incremental=True) as index:
-        assert index.observe("copy", 1).kind == "near-duplicate"
-    with open_index(directory, incremental=True) as index:
-        assert (index.scheme, len(index)) == (OTHER, 1)

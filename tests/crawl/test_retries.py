@@ -165,14 +165,6 @@ def test_a_copy_is_asked_for_what_it_has_not_given(may_give, gave, asked):
     assert world.asked() == ["a"] * asked
 
 
-@pytest.mark.parametrize("same", [True, False])
-def test_a_copy_whose_request_carries_something_else_is_requested(world, same):
-    world.near("a", same_request=same)
-    world.hold("page", "a")
-    world.discarded("page")
-    assert world.asked() == ([] if same else ["a"])
-
-
 def test_the_last_responses_are_kept_up_to_a_size(world, monkeypatch):
     monkeypatch.setattr(retries, "_MAX_RESPONSE_BYTES", 8)
     copies = [dropped(key) for key in "abc"]
@@ -202,15 +194,6 @@ def test_if_a_page_comes_with_other_content_the_copies_of_the_old_one_are_reques
     for asked in (["c"], []):
         world.comes_again(None)
         assert world.asked() == asked
-
-
-@pytest.mark.parametrize("end", [Retries.idle, Retries.close])
-def test_if_nothing_settles_the_other_content_the_copies_are_requested_at_the_end(world, end):
-    world.retries.leave("page", dropped("a"), answered=True)
-    world.comes_again()  # and is dropped as a copy itself
-    end(world.retries)
-    assert world.asked() == ["a"]
-    assert world.retries.waiting == 1
 
 
 @pytest.mark.parametrize("end", [Retries.idle, Retries.close])
@@ -327,20 +310,4 @@ def test_copies_of_a_former_content_are_downloaded_anew_when_the_new_one_is_sett
     world.confirmed()
     [request] = world.scheduled
     assert world.retries.answer_to(request) is None
-    assert world.asked() == ["a"]
-
-
-def test_of_too_many_copies_of_a_page_the_oldest_are_forgotten():
-    world = World(max_left=3)
-    world.near(*"abcde", gave_items=False)
-    for key in "abcde":
-        world.retries.leave("page", dropped(key), answered=False)
-    world.retries.begin_giving()
-    assert sorted(world.looked_at) == ["c", "d", "e"]
-
-
-def test_an_answered_copy_hides_no_other_at_the_end(world):
-    world.retries.leave("page", dropped("a"), answered=False)
-    world.retries.leave("page", dropped("b"), answered=True)
-    assert world.retries.idle()
     assert world.asked() == ["a"]
