@@ -9,7 +9,6 @@ from tests.crawl.site import html
 LIMIT, PAGES = 3, 8
 SETTINGS = {
     "ban": {"SIMHASH_CLUSTER_LIMIT": LIMIT},
-    "no limit": {"SIMHASH_CLUSTER_LIMIT": 0},
     "default": {},
     "tag": {"SIMHASH_CLUSTER_LIMIT": LIMIT, "SIMHASH_ACTION": "tag"},
     "follow": {"SIMHASH_CLUSTER_LIMIT": LIMIT, "SIMHASH_FOLLOW": True},
@@ -45,7 +44,6 @@ def numbers(result):
     ("name", "seen", "kept", "items"),
     [
         ("ban", [0, *range(LIMIT + 1, PAGES)], PAGES - 1 - LIMIT, PAGES - LIMIT),
-        ("no limit", [0], 0, 1),
         ("default", [0], 0, 1),
         ("tag", [*range(PAGES)], 0, PAGES),
         ("follow", [*range(PAGES)], PAGES - 1 - LIMIT, PAGES - LIMIT),

@@ -3,6 +3,7 @@
 import logging
 import os
 import signal
+from types import SimpleNamespace
 
 import pytest
 from scrapy.settings import Settings
@@ -70,9 +71,7 @@ class PausingPipeline(FromCrawler):
 # Job
 
 
-class FakeIndex:
-    def __init__(self, location, began):
-        self.location, self.crawl_start = str(location), began
+INDEX = SimpleNamespace(location="/index", crawl_start=3)
 
 
 def job(directory):
@@ -99,7 +98,7 @@ def test_a_damaged_file_is_one_warning_and_no_knowledge(tmp_path, caplog, conten
     assert record.levelno == logging.WARNING
     assert str(tmp_path / FILE_NAME) in record.message
     assert damaged.get("/index") is None
-    damaged.record(FakeIndex("/index", 3))
+    damaged.record(INDEX)
     assert job(tmp_path).get("/index") == 3
     assert len(caplog.records) == 1
 
@@ -107,7 +106,7 @@ def test_a_damaged_file_is_one_warning_and_no_knowledge(tmp_path, caplog, conten
 def test_a_file_that_cannot_be_written_or_deleted_is_a_warning(tmp_path, caplog):
     (tmp_path / FILE_NAME).mkdir()
     in_the_way = job(tmp_path)
-    in_the_way.record(FakeIndex("/index", 3))
+    in_the_way.record(INDEX)
     assert in_the_way.get("/index") == 3
     in_the_way.delete()
     read, written, deleted = (record.message for record in caplog.records)

@@ -91,14 +91,12 @@ class TestSettings:
     def read(self, **given):
         return SimhashSettings(Settings({"SIMHASH_INDEX": "redis", **given}), "shop")
 
-    def test_by_default_the_index_has_the_name_of_the_spider(self, tmp_path, monkeypatch):
+    def test_the_index_has_the_name_of_the_spider_or_one_for_all(self, tmp_path, monkeypatch):
         monkeypatch.chdir(tmp_path)
         read = self.read(SIMHASH_REDIS_URL="redis://h/1")
         addresses = [str(read.index_location(what)) for what in ("page", "item")]
         assert addresses == ["redis://h/1 shop:simhash", "redis://h/1 shop:simhash-items"]
         assert not list(tmp_path.iterdir()), "a directory was made"
-
-    def test_one_name_for_all_spiders(self):
         redis = self.read(SIMHASH_REDIS_URL="redis://h", SIMHASH_SHARED=True).redis
         assert redis.name == "shared:simhash"
 

@@ -97,9 +97,6 @@ class RunningCrawl:
     def send(self, number):
         os.killpg(self.process.pid, number)
 
-    def workers(self):
-        return children_of(self.process.pid)
-
     def wait_for_jam(self, barrier):
         """Let a page block the worker, with others behind it."""
         eventually(lambda: arrived(self.directory))
@@ -159,7 +156,7 @@ def test_a_signal(site, tmp_path, number):
     paths = put_pages(site, last=["/slow"], barrier=barrier)
     with crawling(site, tmp_path) as crawl:
         eventually(lambda: site.hit("/slow"))
-        [_worker] = crawl.workers()
+        [_worker] = children_of(crawl.process.pid)
         crawl.send(number)
         eventually(lambda: f"Received {number.name}" in crawl.log)
         barrier.wait()
@@ -190,7 +187,7 @@ def test_two_signals_while_a_page_hangs(site, tmp_path, reactor):
     paths = put_pages(site, last=["/hanging", *QUEUED], directory=tmp_path, barrier=barrier)
     with crawling(site, tmp_path, timeout_s=NEVER_S, reactor=reactor) as crawl:
         crawl.wait_for_jam(barrier)
-        [_worker] = crawl.workers()
+        [_worker] = children_of(crawl.process.pid)
         crawl.send(signal.SIGINT)
         eventually(lambda: "shutting down gracefully" in crawl.log)
         crawl.send(signal.SIGINT)
