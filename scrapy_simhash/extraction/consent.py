@@ -1,7 +1,8 @@
 """Find cookie banners and consent dialogs.
 
-A class or an id with "cookie", "consent" or "gdpr" does not make a banner: a recipe of oat cookies
-may have it, a form of informed consent, or an article about the law. A banner has other signs:
+A class, an id or a label with "cookie", "consent" or "gdpr" makes no banner: a recipe of oat
+cookies may have it, a form of informed consent, or an article about the law. A banner has other
+signs:
 
 - It is a dialog, by its tag or role, or its style fixes it on the screen.
 - It has a control, which is a button or a link that leads nowhere, and its name says nothing else:
