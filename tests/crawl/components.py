@@ -49,13 +49,6 @@ class CopyingPipeline:
         return dict(item)
 
 
-class RefusingMiddleware:
-    """Refuses pages that are on their way to a callback."""
-
-    def process_spider_input(self, response: Any) -> None:
-        raise RuntimeError("this middleware fails")
-
-
 class SwallowingMiddleware:
     """Drops all items."""
 

@@ -10,11 +10,6 @@ TAG = {"SIMHASH_ACTION": "tag"}
 COMPONENTS = "tests.crawl.components"
 
 
-@pytest.fixture(scope="module")
-def urls(site):
-    return put_articles(site, "/mill mill", "/copy mill 1", "/bees bees")
-
-
 def test_a_page_that_its_server_does_not_send_again_is_unchanged(site, tmp_path):
     headers = {"Content-Type": "text/html", "ETag": '"1"'}
     answers = Answer(page("mill").encode(), 200, headers), Answer(b"", 304, headers)
@@ -29,17 +24,6 @@ def test_a_page_that_its_server_does_not_send_again_is_unchanged(site, tmp_path)
     _, second = run(tmp_path, crawl, crawl)
     assert second.stats["httpcache/revalidate"] == 1
     assert second.event("/etag")["verdict"]["kind"] == "unchanged"
-
-
-def test_a_page_that_another_middleware_refuses_is_not_stored(site, urls, tmp_path):
-    settings = {"SPIDER_MIDDLEWARES": {f"{COMPONENTS}.RefusingMiddleware": 900}}
-    refused, copies = run(
-        tmp_path,
-        Crawl([{"url": urls[0], "errback": True}], settings),
-        Crawl(urls[1:2], {"SIMHASH_INCREMENTAL": True}),
-    )
-    assert refused.seen() == []
-    assert copies.seen() == ["/copy"]
 
 
 def test_copies_of_a_page_that_gave_items_count_as_items_for_limits(site, tmp_path):
@@ -66,7 +50,8 @@ def test_unchanged_pages_and_copies_of_items_count_as_items_for_limits(site, tmp
     assert len(result.items) == (dropped == "items")
 
 
-def test_items_that_a_later_middleware_drops_leave_their_page_handled(urls, tmp_path):
+def test_items_that_a_later_middleware_drops_leave_their_page_handled(site, tmp_path):
+    urls = put_articles(site, "/mill mill", "/copy mill 1", "/bees bees")
     settings = {"SPIDER_MIDDLEWARES": {f"{COMPONENTS}.SwallowingMiddleware": 10}}
     result = crawled(tmp_path, urls, settings)
     assert result.items == []

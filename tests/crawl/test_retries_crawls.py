@@ -99,9 +99,6 @@ def test_copies_beyond_the_limit_are_not_held_but_kept(site, tmp_path):
     assert {event["verdict"]["kind"] for event in events} == {"near-duplicate"}
 
 
-# Incremental crawls
-
-
 def test_incremental_crawls_give_second_chances_too(site, tmp_path):
     original, *copies = put(site, "one")
     first = crawl("one", original, copies, ["raise"] * 2, **INCREMENTAL)
@@ -121,9 +118,6 @@ def test_content_whose_copies_were_dropped_before_a_kill_passes_the_next_crawl(s
     assert (after.seen(), after.stat("dropped")) == (["/killed/1"], COPIES - 1)
 
 
-# Several crawls on one index
-
-
 @pytest.mark.parametrize(("script", "expected"), [(["raise"], ["/two/1"]), (["keep"], [])])
 def test_a_copy_waits_for_the_page_of_another_crawl(site, tmp_path, script, expected):
     original, copy = put(site, "two", 1)
@@ -138,9 +132,6 @@ def test_a_copy_waits_for_the_page_of_another_crawl(site, tmp_path, script, expe
     assert second.stat("near_duplicate") == 1 - len(expected)
     assert second.stat("rescheduled") == len(expected)
     assert first.stat("index/size") <= second.stat("index/size") == 1
-
-
-# More than one thing at once
 
 
 def test_a_page_whose_output_somebody_stops_reading_is_no_reason_to_drop_its_copies(site, tmp_path):
