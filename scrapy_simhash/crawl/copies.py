@@ -208,13 +208,14 @@ class Copies:
         """Record what an item says, and what of it its page says, too."""
         said, url = page.given.said, page.request.url.casefold()
         said.items.append(array("q", item.hashes()))
+        request_says = self._request_says(page, response)
         words = {*chain(*item.words, *item.said)}
-        lacking = missing(words, response)
-        if lacking and not said.has_foreign:
-            request_says = self._request_says(page, response)
-            said.has_foreign = any(lacks(request_says, word) for word in lacking)
-        words = {word for word in words if word not in url and not word.isdigit()}
-        for word in words.union(*item.said).difference(lacking):
+        own = {word for word in words if word not in url and not word.isdigit()}.union(*item.said)
+        # To search the page for words of URLs, which it lacks, takes long.
+        foreign = {word for word in words if lacks(request_says, word)}
+        lacking = {*missing(own | foreign, response)}
+        said.has_foreign = said.has_foreign or not foreign.isdisjoint(lacking)
+        for word in own - lacking:
             if len(said.words) < _MAX_CHARACTERS:
                 said.words += f" {word}"
         for text in islice(item.numbers(), _MAX_NUMBERS - len(said.numbers)):
