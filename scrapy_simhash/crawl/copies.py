@@ -274,11 +274,11 @@ class Copies:
         """Return the kept items and requests of a copy that pass at the end of its output.
 
         Of items, if it is unknown what its page gave, those of a list pass, and after a pause,
-        those of a page that leads on. Other copies then stand for their pages.
+        those of a page with few requests. Other copies then stand for their pages.
         """
         original, said, items = self._page(page.original), page.given.said, page.kept_items
         is_list = said.count > 1
-        if not is_list and not (self._resumed and page.given.leads_on):
+        if not is_list and not (self._resumed and self._following.passing(page, Given())):
             items = []
         if items or (page.kept_items and self._resumed and not original.said.entries):
             self._pages.setdefault(page.original, original).said = said
