@@ -120,6 +120,14 @@ def test_of_two_pending_texts_of_a_page_that_are_alike_the_first_stays(index):
     assert found(index.query(A)) == [("a", A, 0)]
 
 
+def test_by_its_key_all_texts_of_a_page_are_settled(index):
+    for text in (A, B):
+        index.observe("a", text)
+    index.confirm("a")
+    assert found(index.query(B)) == [("a", B, 0)]
+    assert index.query(A) == []
+
+
 @pytest.mark.parametrize("fingerprint", [-1, 1 << BITS, 1 << 64, "0", 1.0, None])
 def test_fingerprints_of_another_width_are_refused(index, fingerprint):
     for ask in (lambda: index.observe("a", fingerprint), lambda: index.query(fingerprint)):
