@@ -64,16 +64,17 @@ def notices(lines: Sequence[Line], elements: Elements) -> Iterator[str]:
     if heading is None or not texts:
         return
     found = [
-        line.text
+        line
         for at, line in enumerate(below)
         if line.words < _MIN_TEXT_WORDS
         and len(line.text) <= _MAX_CHARACTERS
         and not line.is_links
         and (at < texts[0] or (line.chrome and not line.aside and 0 < heading.level <= line.level))
     ]
-    links = islice(elements.root.iter("a"), _MAX_LINKS) if found else ()
+    has_chrome = any(line.chrome for line in found)
+    links = islice(elements.root.iter("a"), _MAX_LINKS) if has_chrome else ()
     linked = {" ".join("".join(islice(one.itertext(), _MAX_PIECES)).split()) for one in links}
-    for text in found:
+    for text in (line.text for line in found):
         if any(map(str.isdigit, text)):
             yield from _AMOUNT_WITH_WORD.findall(text)
         elif text not in linked:
