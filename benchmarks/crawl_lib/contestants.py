@@ -53,6 +53,14 @@ _ALL = (
         for extractor, packages in _EXTRACTORS.items()
         for workers in _WORKERS
     ),
+    *(
+        Contestant(
+            f"workers=by need {extractor} drop",
+            _plugin("by need", extractor, ()).settings | {"SIMHASH_ACTION": "drop"},
+            "by need",
+        )
+        for extractor in ("readability", "segments")
+    ),
     Contestant(
         REDIS,
         _plugin(1, "readability", ()).settings | {"SIMHASH_INDEX": "redis"},

@@ -15,6 +15,7 @@ from scrapy.crawler import AsyncCrawlerProcess
 
 from crawl_lib.contestants import CONTESTANTS, REDIS_URL
 from crawl_lib.processes import children_cpu_s, descendants, memory_bytes
+from scrapy_simhash.signals import page_judged
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Iterator
@@ -63,12 +64,12 @@ class Task:
 
 @dataclass
 class Mark:
-    """The items and costs of a crawl at one moment.
+    """The pages and costs of a crawl at one moment.
 
     :param cpu_s: of the crawl's process alone.
     """
 
-    items: int
+    pages: int
     time_s: float = field(default_factory=time.perf_counter)
     cpu_s: float = field(default_factory=time.process_time)
     children_cpu_s: float = field(default_factory=children_cpu_s)
@@ -76,19 +77,24 @@ class Mark:
 
 
 class Watch:
-    """Records the moments of a crawl and the lag of its event loop."""
+    """Records the moments of a crawl and the lag of its event loop.
+
+    Each page gives an item. If copies are dropped, verdicts are counted in place of items.
+    """
 
     def __init__(self, crawler: Crawler, pages: int) -> None:
         self._crawler = crawler
+        self._drops = crawler.settings.get("SIMHASH_ACTION") == "drop"
         # Workers have started, dictionaries are loaded, caches are warm.
         self._warm_after = max(1, pages // 10)
-        self._items = 0
+        self._pages = 0
         self._lag: asyncio.Task[None] | None = None
         self.marks: dict[str, Mark] = {}
         self.late_ms: list[float] = []
         self.children = 0
         crawler.signals.connect(self._opened, signal=signals.spider_opened)
         crawler.signals.connect(self._scraped, signal=signals.item_scraped)
+        crawler.signals.connect(self._judged, signal=page_judged)
 
     def first_request(self) -> None:
         """Record the start of the spider."""
@@ -105,16 +111,24 @@ class Watch:
         """Record one moment."""
         stats = self._crawler.stats
         steps = {step: stats.get_value(f"simhash/time/{step}_ms", 0) for step in STEPS}
-        self.marks[name] = Mark(self._items, steps_ms=steps)
+        self.marks[name] = Mark(self._pages, steps_ms=steps)
 
     def _opened(self) -> None:
         self.mark("opened")
 
     def _scraped(self) -> None:
-        self._items += 1
-        if self._items == 1:
+        if "item" not in self.marks:
             self.mark("item")
-        if self._items == self._warm_after:
+        if not self._drops:
+            self._count()
+
+    def _judged(self) -> None:
+        if self._drops:
+            self._count()
+
+    def _count(self) -> None:
+        self._pages += 1
+        if self._pages == self._warm_after:
             self.mark("warm")
             self.children = len(descendants(os.getpid()))
 

@@ -22,9 +22,9 @@ if TYPE_CHECKING:
 def figures(result: dict[str, Any], pages: int) -> Figures:
     """Return the costs per page of the whole crawl, and after its first tenth."""
     marks = result["marks"]
-    if marks["end"]["items"] != pages:
+    if marks["end"]["pages"] != pages:
         troubles = result["troubles"] or ""
-        return {"missing": f"{marks['end']['items']} of {pages} pages crawled {troubles}".strip()}
+        return {"missing": f"{marks['end']['pages']} of {pages} pages crawled {troubles}".strip()}
     opened, request, end = marks["opened"], marks["request"], marks["end"]
     found = {
         "pages": pages,
@@ -33,7 +33,7 @@ def figures(result: dict[str, Any], pages: int) -> Figures:
         "first_item_s": marks["item"]["time_s"] - opened["time_s"],
     }
     for prefix, since in (("", opened), ("warm_", marks["warm"])):
-        count = pages - since["items"]
+        count = pages - since["pages"]
         children_s = end["children_cpu_s"] - since["children_cpu_s"]
         found[prefix + "cpu_ms"] = 1000 * (end["cpu_s"] - since["cpu_s"] + children_s) / count
         found[prefix + "workers_cpu_ms"] = 1000 * children_s / count
