@@ -128,8 +128,8 @@ class Policy:
 
     :param action: ``drop`` hides seen content from the spider, ``tag`` only marks it.
     :param follow: follow the links on pages with seen content. With ``drop``, the callback then
-        runs, because it finds the links, and only its items are dropped. None for ``tag``, for
-        unchanged pages, and for copies of pages that gave nothing or lead on to one further page.
+        runs, because it finds the links, and only its items are dropped. None follows all links
+        with ``tag`` and those on unchanged pages, and on other copies what `Copies` lets pass.
     :param incremental: content of earlier crawls counts as seen: unchanged pages are treated like
         near-duplicates.
     """

@@ -7,10 +7,10 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 from weakref import ref
 
+from scrapy_simhash.crawl.crawl_index import CrawlIndex
 from scrapy_simhash.crawl.fingerprinting import result_of
 from scrapy_simhash.crawl.identity import CanonicalUrls
 from scrapy_simhash.crawl.settlement import CALLED_FOR_ITEMS
-from scrapy_simhash.crawl.settling import Settling
 from scrapy_simhash.detector import evidence_of
 from scrapy_simhash.documents.escaping import nearness
 from scrapy_simhash.documents.masking import loggable
@@ -33,9 +33,9 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 
-class Judging(Settling):
+class Judging(CrawlIndex):
     """The verdicts on pages of one crawl, or on its items, and what is done with them. For the
-    parameters see `Settling`.
+    parameters see `CrawlIndex`.
     """
 
     def __init__(self, *given: Any, **named: Any) -> None:
@@ -195,6 +195,6 @@ class Judging(Settling):
         return super().idle()
 
     async def finish(self, *, pausing: bool) -> None:
-        """Discard verdicts that no callback took, and do the same as `Settling.finish`."""
+        """Discard verdicts that no callback took, and do the same as `CrawlIndex.finish`."""
         self._discard_early(is_idle=True)
         await super().finish(pausing=pausing)

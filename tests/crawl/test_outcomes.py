@@ -9,6 +9,7 @@ from scrapy_simhash.crawl.crawl_report import crawl_facts
 from scrapy_simhash.scheme import DEFAULT_PRESET, PRESETS
 from tests.crawl.harness import IN_ORDER, Crawl, crawled, run_named
 from tests.crawl.pages import page
+from tests.crawl.spiders import PagesSpider
 from tests.crawl.test_extraction_settings import NOTICE
 
 SEEN = ("near_duplicate", "unchanged")
@@ -84,6 +85,33 @@ def test_what_is_done_in_each_mode(results, name, outcomes, kept):
     assert len(result.seen()) == facts["new"] + followed + tagged
     scraped = [item for item in result.items if item.get("from") != "errback"]
     assert len(scraped) == facts["new"] + tagged
+
+
+class LinkingSpider(PagesSpider):
+    """Yields what a page says of itself, and follows all links."""
+
+    def parse(self, response):
+        yield {"by": response.css("i::text").get()}
+        yield from response.follow_all(css="a")
+
+
+def test_a_copy_of_a_page_with_links_whose_item_passes_is_tagged(site, tmp_path):
+    """The callbacks of copies run for their requests. All pages have the words of the items."""
+    links = [site.put("/linked", page("kite"))] * 3
+    authors = {"/mill": "water wheel", "/mill-2": "stone wheel", "/mill-3": "water wheel"}
+    end = "<nav>stone water wheel</nav></body>"
+    urls = [
+        site.put(path, page("mill", links=links).replace("</body>", f"<i>{author}</i>{end}"))
+        for path, author in authors.items()
+    ]
+    result = crawled(tmp_path, urls, IN_ORDER, spider=f"{__name__}.LinkingSpider")
+    outcomes = [result.stat(f"{one}/near_duplicate") for one in OUTCOMES]
+    assert (outcomes, result.stat("kept/values")) == ([1, 0, 1], 1)
+    assert sorted(str(item["by"]) for item in result.items) == [
+        "None",
+        "stone wheel",
+        "water wheel",
+    ]
 
 
 def test_drop_calls_the_errback_with_response_and_verdict_and_its_items_pass(results, site):

@@ -51,7 +51,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 
-class Settling:
+class CrawlIndex:
     """The index of one crawl for its pages, or for its items, and what becomes of these in it.
 
     If the index fails, the error is counted and the page passes: no page is lost, and no crawl
@@ -247,13 +247,15 @@ class Settling:
             self._replaced[page.key] = None
         if page.given.outputs == 0 and not page.dropped and is_retry(page.request):
             self._ran_late[page.key] = DroppedCopy(observation, page.request)
-        takes_place = page.called_for_items and page.gave_items
         is_partly_dropped = page.action.call and page.action != PASS and page.reason is None
+        takes_place = page.called_for_items and page.gave_items
         action, follow = page.action, page.action.follow
         if page.called_for_items or (is_partly_dropped and not action.items):
             passes = is_partly_dropped and page.given.outputs > page.withheld
-            action = PASS if takes_place else Action(follow or passes, items=False, follow=follow)
-            self.count_outcome(verdict, action, page.reason if takes_place else None)
+            action = Action(follow or passes, items=False, follow=follow)
+            action = PASS if page.gave_items else action
+            reason = page.reason or "values"
+            self.count_outcome(verdict, action, reason if page.gave_items else None)
         if page.called_for_items or is_partly_dropped:
             if page.withheld and not takes_place:
                 self._keep_withheld(observation, page, outcome_of(verdict, action))
