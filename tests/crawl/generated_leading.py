@@ -171,7 +171,7 @@ class Split(GeneratedSpider):
         words = path.removeprefix("/s/")
         if len(words) < 3:
             return page("Too many", prose("too many"), links(f"{path}{one}" for one in "abc"))
-        return page("Found", prose("found"), f"<h3>{prose(words, 2)}</h3>")
+        return page("Found", prose("found"), f"<h3>{words * 2} {prose(words, 1)}</h3>")
 
     def parse(self, response: Response) -> Any:
         for name in response.css("h3::text").getall() or ["too many"]:

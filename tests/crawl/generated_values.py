@@ -91,6 +91,7 @@ class Objects(GeneratedSpider):
     """Pages with one text, whose items have values as objects: one of each page, or two."""
 
     ways = ("price", "day", "set", "path", "price two", "day two", "time two")
+    follows = False  # after a pause, items of copies that are followed are dropped
     pauses = True
 
     def document(self, number: int, more: str = "") -> str:
