@@ -107,7 +107,9 @@ class RefusedOfTemplate(Validated):
 
     ways = ("drops", "fails", "drops one")
     settings_of_shape: ClassVar[dict[str, Any]] = Validated.settings_of_shape | {
-        "SCHEDULER_MEMORY_QUEUE": "scrapy.squeues.FifoMemoryQueue"
+        "SCHEDULER_MEMORY_QUEUE": "scrapy.squeues.FifoMemoryQueue",
+        # README's list: what is refused while its copies are at work is lost.
+        "CONCURRENT_REQUESTS": 1,
     }
 
     def listed(self) -> list[str]:
