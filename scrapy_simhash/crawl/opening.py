@@ -135,12 +135,14 @@ def _make_way(location: Location, scheme: Scheme, error: SimhashError, warn: War
     leave one in Redis to the processes that may use it, and choose a name that ends in the scheme.
 
     :raises SimhashError: `error`, or an IndexLocked for a damaged index, if there is no way.
+    :raises SchemeError: a file of the scheme cannot be read, which is no fault of the index.
     """
+    name = scheme_name(scheme.id)
     detail, part = getattr(error, "detail", error), getattr(error, "part", "")
     if isinstance(location, RedisAddress):
         if isinstance(error, SchemeError) or part == "crawl":
             raise error
-        other = replace(location, name=f"{location.name}@{scheme_name(scheme.id)}")
+        other = replace(location, name=f"{location.name}@{name}")
         warn(
             "simhash: index %s: %s. This crawl uses the index %s instead, and pages that only the "
             "other one knows count as new",

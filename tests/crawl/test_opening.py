@@ -87,6 +87,15 @@ def test_an_index_that_is_in_use_stays_where_it_is(opened, warnings, aside):
     assert (index.scheme, aside(), warnings) == (SCHEME, set(), [])
 
 
+def test_for_a_scheme_that_cannot_be_read_no_index_is_set_aside(opened, warnings, tmp_path, aside):
+    opened().close()
+    with pytest.raises(SchemeError, match="cannot be read"):
+        opened(replace(SCHEME, weighting="tf-idf", idf=str(tmp_path / "missing.idf")))
+    assert (aside(), warnings) == (set(), [])
+    with opened() as index:
+        assert len(index) == 1
+
+
 @pytest.mark.parametrize(
     ("kinds", "said"),
     [
