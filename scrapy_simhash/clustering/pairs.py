@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
 # The approximate number of pairs that are compared at once, and of keys in a piece.
 _BATCH, _PIECE_KEYS = 1 << 16, 40_000
+_BLOCK = 64
 _LOWER_HALF = np.uint64((1 << 32) - 1)
 # Words of unrelated fingerprints differ in 32 of 64 bits on average, rarely in fewer than 20.
 _UNRELATED_BITS = 20
@@ -101,7 +102,7 @@ def find_pairs(words: Words, max_distance: int, plan: TablePlan | None) -> Itera
     :param plan: tables without probes; None compares all fingerprints with all.
     """
     if plan is None:
-        yield from _of_table(words, max_distance, np.zeros(words.shape[1], np.uint64))
+        yield from _of_all(words, max_distance)
         return
     prefixes = Prefixes(plan)
     for table in range(len(plan.tables)):
@@ -128,6 +129,19 @@ def _of_table(words: Words, max_distance: int, keys: Words) -> Iterator[Pairs]:
         for one, other in ranges(np.arange(1, len(members) + 1), run_ends):
             near = _near(own, one, other, max_distance)
             yield Pairs(members[near.first], members[near.second], near.distance)
+
+
+def _of_all(words: Words, max_distance: int) -> Iterator[Pairs]:
+    """Yield the pairs of each fingerprint with those after it."""
+    telling, count = words[: _telling_words(len(words), max_distance)], words.shape[1]
+    for start in range(0, count, _BLOCK):
+        held = []
+        for first in range(start, min(start + _BLOCK, count)):
+            apart = _bit_counts(word[first + 1 :] ^ word[first] for word in telling)
+            second = np.flatnonzero(apart <= max_distance) + (first + 1)
+            if len(second):
+                held.append(_near(words, np.full_like(second, first), second, max_distance))
+        yield concatenate(held)
 
 
 def _near(words: Words, first: Positions, second: Positions, max_distance: int) -> Pairs:

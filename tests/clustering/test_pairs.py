@@ -63,8 +63,8 @@ def by_scan(fingerprints, max_distance, plan):
 
 @pytest.fixture(params=[False, True], ids=["usual", "pieces"])
 def _sizes(request, monkeypatch):
-    """Few fingerprints take what is meant for millions: pieces and batches."""
-    for name in ("_BATCH", "_PIECE_KEYS") if request.param else ():
+    """Few fingerprints take what is meant for millions: pieces, blocks and batches."""
+    for name in ("_BATCH", "_PIECE_KEYS", "_BLOCK") if request.param else ():
         monkeypatch.setattr(module, name, 3)
 
 
