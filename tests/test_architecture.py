@@ -206,6 +206,19 @@ def test_importing_the_core_or_a_command_does_no_work():
     run(code, " ".join(sorted((set(CORE) | COMMANDS) - DRIVEN - NUMERIC)), " ".join(HEAVY))
 
 
+def test_a_command_that_asks_for_no_setting_does_not_load_scrapy(tmp_path):
+    code = (
+        "import sys\n"
+        "from scrapy_simhash import open_index\n"
+        "from scrapy_simhash.commands.main import main\n"
+        "open_index(sys.argv[1]).close()\n"
+        "assert main(['index', 'stats', '--index', sys.argv[1]]) == 0\n"
+        "assert not {'scrapy', 'twisted'} & set(sys.modules)\n"
+        "assert main(['index', 'stats', '--index', sys.argv[1], '-s', 'SIMHASH_NO=1']) == 1\n"
+    )
+    run(code, str(tmp_path / "index"))
+
+
 def test_the_public_names_but_those_for_scrapy_load_nothing_heavy():
     code = (
         "import sys, scrapy_simhash as package\n"

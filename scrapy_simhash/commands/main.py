@@ -6,7 +6,7 @@ import argparse
 import os
 import sys
 from contextlib import suppress
-from functools import cache
+from functools import cache, cached_property
 from io import RawIOBase, TextIOWrapper
 from pkgutil import resolve_name
 from typing import TYPE_CHECKING
@@ -32,6 +32,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from scrapy.settings import Settings
+
+    from scrapy_simhash.crawl.settings import SettingsReader
 
 
 COMMANDS = (
@@ -91,6 +93,15 @@ negative answer (problems were found, a page is unknown); 2 wrong usage; 130 int
     return parser
 
 
+class Options(argparse.Namespace):
+    """The parsed options of a subcommand, with `project`: the settings that `main` takes."""
+
+    @cached_property
+    def settings(self) -> SettingsReader:
+        """Return `command_settings`. It imports Scrapy, which not every subcommand needs."""
+        return command_settings(self.project, self)
+
+
 def main(
     arguments: Sequence[str] | None = None,
     *,
@@ -113,10 +124,11 @@ def main(
             if not (sys.argv[1:] if arguments is None else arguments):
                 parser.print_help(sys.stderr)
                 return 2
-            options, unknown = parser.parse_known_args(arguments)
+            options, unknown = parser.parse_known_args(arguments, Options(project=settings))
             if unknown:  # argparse would show the usage of the program
                 options.error(f"unrecognized arguments: {' '.join(unknown)}")
-            options.settings = command_settings(settings, options)
+            if options.set or settings is not None:
+                options.settings  # noqa: B018 - an unknown one is an error of any command
             code: int = options.run(options) or 0
         finally:
             if sys.stdout is not None:
