@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from array import array
 from dataclasses import dataclass
-from itertools import chain, islice
+from itertools import chain, islice, zip_longest
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
@@ -187,36 +187,40 @@ class Copies:
         callback = self._callback(page.request)
         callback.gives_lists = callback.gives_lists or said.count > 1
         texts = ItemTexts(item, page.request.url, response.url)
-        said.entries.extend(texts.entry())
+        entry, hashes = texts.entry(), array("q")
+        said.entries.extend(entry)
         if said.count <= _MAX_ITEMS:
+            hashes = said.add_item(texts.hashes())
             self._record(page, response, texts)
+        page.recorded_items[id(item)] = item, entry, hashes
 
-    def take_back(self, page: PageState, response: Response, item: Any) -> None:
+    def take_back(self, page: PageState, item: Any) -> None:
         """Forget an item that the pipelines did not keep, so that copies may give it.
 
-        :param item: the object that the callback yielded.
+        :param item: the object that the callback yielded. Pipelines may have changed it since.
         """
-        texts = ItemTexts(item, page.request.url, response.url)
-        entry, hashes = texts.entry(), texts.hashes()
+        _, entry, hashes = page.recorded_items.pop(id(item), (item, (), array("q")))
         known = self._page(page.original).said
         for said in [known] if known is page.given.said else [known, page.given.said]:
-            said.items = [array("q") if {*one} == hashes else one for one in said.items]
+            said.items = [array("q") if one == hashes else one for one in said.items]
             for one in {*entry}.intersection(said.entries):
                 said.entries.remove(one)
 
     def _record(self, page: PageState, response: Response, item: ItemTexts) -> None:
-        """Record what an item says, and what of it its page says, too."""
+        """Record what of an item its page says, too."""
         said, url = page.given.said, page.request.url.casefold()
-        said.items.append(array("q", item.hashes()))
         request_says = self._request_says(page, response)
-        words = {*chain(*item.words, *item.said)}
-        own = {word for word in words if word not in url and not word.isdigit()}.union(*item.said)
+        said_alone = {*chain(*item.said)}
+        # The first words of all texts come first, because not all are kept.
+        in_turn = chain(*zip_longest(*item.words, *item.said))
+        words = [*dict.fromkeys(word for word in in_turn if word is not None)]
+        own = [word for word in words if word in said_alone or not (word in url or word.isdigit())]
         # To search the page for words of URLs, which it lacks, takes long.
         foreign = {word for word in words if lacks(request_says, word)}
-        lacking = {*missing(own | foreign, response)}
+        lacking = {*missing(foreign.union(own), response)}
         said.has_foreign = said.has_foreign or not foreign.isdisjoint(lacking)
-        for word in own - lacking:
-            if len(said.words) < _MAX_CHARACTERS:
+        for word in own:
+            if word not in lacking and len(said.words) < _MAX_CHARACTERS:
                 said.words += f" {word}"
         for text in islice(item.numbers(), _MAX_NUMBERS - len(said.numbers)):
             if count := count_of(text, response):
@@ -244,6 +248,8 @@ class Copies:
             is_same_site = site_of(response.url) == site_of(original)
             words = [word for word in known.words.split() if word.isalpha() or word.isdigit()]
             page.is_lacking = is_same_site and bool(missing(words, response))
+        if said.count > _MAX_COMPARED_ITEMS and not callback.gives_lists:
+            return True
         texts = ItemTexts(item, page.request.url, response.url)
         entry, is_known = texts.entry(), bool(known.entries)
         own, longer, others = set[int](), set[int](), known.items[: page.known_items]
@@ -260,14 +266,18 @@ class Copies:
         has_own = bool(own) and not any(
             own.issubset(one) and 2 * len(longer.intersection(one)) >= len(longer) for one in others
         )
+        hashes = array("q")
         if not callback.gives_lists:
             said.entries.extend(entry)
             if not has_own and (not is_known or self._resumed):  # the page may have been a list
                 page.kept_items.append(item)
-                self._record(page, response, texts)
+                hashes = said.add_item(texts.hashes())
+                if len(page.kept_items) <= _MAX_ITEMS:
+                    self._record(page, response, texts)
+            page.recorded_items[id(item)] = item, entry, hashes
         if has_own and len(known.entries) < _MAX_KNOWN and len(known.items) < _MAX_KNOWN_ITEMS:
             known.entries.extend(entry)
-            known.items.append(array("q", texts.hashes()))
+            page.recorded_items[id(item)] = item, entry, known.add_item(texts.hashes())
         return has_own
 
     def rest(self, page: PageState) -> tuple[Sequence[Any], Sequence[Request]]:

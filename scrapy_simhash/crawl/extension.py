@@ -238,8 +238,8 @@ class SimhashExtension:
         kept = signal is scrapy_signals.item_scraped or isinstance(exception, NearDuplicateItem)
         failed = signal is scrapy_signals.item_error
         page = self.settlement.page(response)
-        if response is not None and page is not None and not kept:
-            self.copies.take_back(page, response, item)
+        if page is not None and not kept:
+            self.copies.take_back(page, item)
         self.settlement.item_settled(response, item, kept=kept, failed=failed)
 
     def spared_item(self) -> None:

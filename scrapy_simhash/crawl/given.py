@@ -4,6 +4,10 @@ from __future__ import annotations
 
 from array import array
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 MAX_REQUESTS = 2
 """Requests that all pass, such as those for the previous page of a list and for the next one."""
@@ -27,6 +31,11 @@ class Said:
     words: str = ""
     numbers: dict[str, int] = field(default_factory=dict)
     has_foreign: bool = False
+
+    def add_item(self, hashes: Iterable[int]) -> array[int]:
+        """Add an item to `items`. Return its hashes as they are kept."""
+        self.items.append(array("q", sorted(hashes)))
+        return self.items[-1]
 
 
 @dataclass

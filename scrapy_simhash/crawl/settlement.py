@@ -24,6 +24,7 @@ from scrapy_simhash.fingerprint import hamming_distance
 from scrapy_simhash.policy import PASS
 
 if TYPE_CHECKING:
+    from array import array
     from collections.abc import Callable, Sequence
 
     from scrapy import Request
@@ -67,6 +68,8 @@ class PageState:
     :param texts: what the page says, once an item was compared with it.
     :param kept_items: pass when the output has ended, if it is unknown what the representative
         gave, and they are several or, after a pause, the page leads on.
+    :param recorded_items: until the page is done, by id, each with what was added to `Said.entries`
+        and `Said.items`, because a pipeline may change an item and then drop it.
     :param item_states: the items on their way to the pipeline, and the observed ones.
     :param gave_items: the pipelines kept an item of the page.
     :param withheld: number of items and requests that were dropped, although the callback gave
@@ -98,6 +101,7 @@ class PageState:
     is_lacking: bool = False
     texts: PageTexts | None = None
     kept_items: list[Any] = field(default_factory=list)
+    recorded_items: dict[int, tuple[Any, Sequence[int], array[int]]] = field(default_factory=dict)
     item_states: set[ItemState] = field(default_factory=set)
     gave_items: bool = False
     withheld: int = 0
@@ -353,6 +357,7 @@ class Settlement:
             confirmed = not self._contents.is_refused(page.observation)
         self._on_finished(page, confirmed)
         page.title, page.text, page.texts = "", "", None  # others may keep the page
+        page.recorded_items.clear()
 
     def _settle_items(self, states: Sequence[ItemState], *, confirmed: bool) -> None:
         for state in states:

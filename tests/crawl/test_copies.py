@@ -338,3 +338,44 @@ def test_true_copies_say_nothing_of_other_pages(crawl):
     crawl.gives(page, response, {"state": "available"})
     copy, other = crawl.page(html=OTHER_HTML)
     assert crawl.asks(page.key, copy.request, other)
+
+
+@pytest.mark.parametrize("number_of_items", [1, 2, 4])
+def test_copies_may_give_an_item_that_a_pipeline_changed_and_then_dropped(crawl, number_of_items):
+    items = [{"name": f"Mill {'abcd'[number] * 4}"} for number in range(number_of_items)]
+    page, response = crawl.page()
+    crawl.gives(page, response, *items)
+    given = [dict(item) for item in items]
+    items[-1].update(name="MILL", stamp="checked")
+    crawl.copies.take_back(page, items[-1])
+    copy, response = crawl.page(page.key)
+    assert [crawl.passes(copy, response, item) for item in given] == [False] * (
+        number_of_items - 1
+    ) + [True]
+    assert not crawl.differs(page.key, given[-1])
+    crawl.copies.take_back(copy, given[-1])
+    assert crawl.differs(page.key, dict(given[-1]))
+
+
+def test_the_first_words_of_all_texts_of_an_item_are_kept(crawl):
+    words = [f"{one}{other}word" for one in "abcdefghijkl" for other in "abcdefghij"]
+    item = {number: " ".join(words[number * 4 : number * 4 + 4]) for number in range(30)}
+    page, response = crawl.page(html=" ".join(words))
+    crawl.gives(page, response, item)
+    for first in words[::4]:
+        copy, response = crawl.page(html=" ".join(word for word in words if word != first))
+        assert crawl.asks(page.key, copy.request, response)
+
+
+def test_long_lists_after_a_pause_take_little_time(crawl):
+    crawl.copies = Copies(Arguments(), Policy(), resumed=True)
+    earlier, html = "https://x.test/earlier", "<p>no reviews of mills" * 8000 + "<p>Tide clock"
+    items = [{"name": "tide", "kind": "clock", "of": "mills", "n": n} for n in range(1500)]
+    started = time.process_time()
+    passed = []
+    for _ in range(2):
+        copy, response = crawl.page(earlier, html=html)
+        passed.append(sum(crawl.passes(copy, response, item) for item in items))
+        passed.append(len(crawl.copies.rest(copy)[0]))
+    assert time.process_time() - started < 1
+    assert passed == [1250, 250, 1250, 0]
