@@ -18,7 +18,7 @@ from scrapy_simhash.dedupe.options import (
     check_free,
     check_paths,
 )
-from scrapy_simhash.dedupe.state import Checkpoint, State
+from scrapy_simhash.dedupe.state import FORMAT, Checkpoint, State
 from scrapy_simhash.documents.files import discard, move_into_place, real_path, sync_file
 from scrapy_simhash.errors import SimhashError
 from scrapy_simhash.index import open_index, read_manifest
@@ -128,6 +128,7 @@ class _Run:
         """Return the values that an interrupted run needs unchanged to go on, as JSON values."""
         paths, out = self.paths, self.paths.output_file
         spec: dict[str, Any] = {
+            "state": FORMAT,
             **self.options.to_dict(),
             "inputs": [[str(f.path.absolute()), f.version] for f in self.inputs.files],
             "against": [
@@ -146,6 +147,11 @@ class _Run:
         earlier, spec = self.state.spec(), json.loads(json.dumps(self._spec()))
         if earlier is None:
             return True
+        if earlier.get("state") != FORMAT:
+            raise SimhashError(
+                f"{self.state.directory} belongs to an interrupted run of another release of "
+                "scrapy-simhash: go on with that release, or begin again with --restart"
+            )
         if different := ", ".join(name for name in spec if earlier.get(name) != spec[name]):
             raise SimhashError(
                 f"{self.state.directory} belongs to an interrupted run that differs in {different}:"

@@ -2,8 +2,8 @@
 
 The state is a folder with
 
-- ``spec.json``: inputs, paths and options. Only a run with the same values goes on. This file is
-  written first and deleted first, so that a half-deleted state never matches a run.
+- ``spec.json``: `FORMAT`, inputs, paths and options. Only a run with the same values goes on. This
+  file is written first and deleted first, so that a half-deleted state never matches a run.
 - ``journal``: the verdicts so far, in batches. A batch is appended before the index is changed. It
   ends with a line ``#CHECKSUM JSON``, which has the phase of the run, and the values that repeat
   the changes of the index. When a run goes on, an incomplete batch at the end is cut off, and the
@@ -41,7 +41,8 @@ if TYPE_CHECKING:
 
     from typing_extensions import Self
 
-_FORMAT = "scrapy-simhash dedupe 6"
+FORMAT = "scrapy-simhash dedupe 7"
+"""The format of the files. Only a release with the same one goes on with an interrupted run."""
 
 Phase = Literal["judging", "judged", "written"]
 
@@ -166,7 +167,7 @@ class State:
 
     def append(self, checkpoint: Checkpoint) -> None:
         """Append a batch to the journal."""
-        values = {**vars(checkpoint), "format": _FORMAT}
+        values = dict(vars(checkpoint))
         lines = values.pop("lines")
         end = json.dumps(values).encode("ascii")
         # Not "ab", which would begin another journal if somebody deleted this one.
@@ -218,13 +219,12 @@ class State:
 
 
 def _decoded(lines: list[bytes]) -> Checkpoint | None:
-    """Return the batch in lines of the journal; None if it is damaged or of another format."""
+    """Return the batch in lines of the journal; None if it is damaged."""
     *verdicts, end = lines
     joined = b"".join(verdicts)
     try:
         values = json.loads(end[10:])
         is_valid = int(end[1:9], 16) == zlib.crc32(end[10:-1], zlib.crc32(joined))
-        is_ours = values.pop("format") == _FORMAT
-        return Checkpoint(**values, lines=joined) if is_valid and is_ours else None
-    except (ValueError, KeyError, TypeError, AttributeError):
+        return Checkpoint(**values, lines=joined) if is_valid else None
+    except (ValueError, TypeError):
         return None

@@ -157,6 +157,10 @@ def test_a_run_that_differs_does_not_go_on(tmp_path, lines, monkeypatch):
     (tmp_path / "in.jsonl").write_bytes(lines + b"\n")
     with pytest.raises(SimhashError, match=r"differs in inputs: .*--restart"):
         run(tmp_path, "in.jsonl", index=index)
+    spec = tmp_path / "state" / "spec.json"
+    spec.write_text(spec.read_text().replace('"state": ', '"scope_name": '))
+    with pytest.raises(SimhashError, match=r"another release .* --restart"):
+        run(tmp_path, "in.jsonl", index=index)
     summary = run(tmp_path, "in.jsonl", index=index, restart=True)
     # The entries of the index come from an earlier run, so they do not count as seen.
     assert (summary.went_on_after, summary.kinds["unchanged"] > 0) == (0, True)
