@@ -119,7 +119,8 @@ def _check_rows(database: Database, manifest: Manifest, report: CheckReport) -> 
             text_bytes += len(records.text_row_key(key)) + len(text)
     _report_repeated(database, width_bytes, hashes, report)
     if state is None:
-        report.add("the state row is missing or damaged")
+        if database.get(records.STATE_KEY) is None:  # else it was reported as damaged
+            report.add("the state row is missing")
         return
     for what, counted, found in (
         ("entries", state.entries, report.entries),

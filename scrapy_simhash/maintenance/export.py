@@ -18,7 +18,7 @@ import json
 import sys
 import time
 from collections import Counter
-from contextlib import ExitStack, nullcontext
+from contextlib import ExitStack, contextmanager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -26,7 +26,10 @@ from scrapy_simhash.documents.files import DamagedFile, replaced, standard_input
 from scrapy_simhash.errors import SchemeError, SimhashError
 from scrapy_simhash.evidence import decode_evidence, encode_evidence
 from scrapy_simhash.fingerprint import from_hex, to_hex
+from scrapy_simhash.index import opened_database
 from scrapy_simhash.index.base import Entry
+from scrapy_simhash.index.redis import RedisAddress
+from scrapy_simhash.index.rows import Rows
 from scrapy_simhash.maintenance.rewriting import making
 from scrapy_simhash.maintenance.sources import Location, opened_store
 from scrapy_simhash.sketch import SKETCH_BYTES
@@ -35,6 +38,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from scrapy_simhash.index.manifest import Manifest
+    from scrapy_simhash.index.redis.store import RedisStore
     from scrapy_simhash.scheme import Scheme
 
 
@@ -70,7 +74,7 @@ def near_duplicate_records(where: Location) -> Iterator[dict[str, Any]]:
     """Yield the log lines of near-duplicates as records, oldest first; for the fields, see
     `NearDuplicate`, for errors `opened_store`.
     """
-    with opened_store(where) as store:
+    with _opened_rows(where) as store:
         scheme = store.manifest.scheme
         for line in store.near_duplicates():
             if not line.confirmed:
@@ -86,6 +90,17 @@ def near_duplicate_records(where: Location) -> Iterator[dict[str, Any]]:
                 "similarity_percent": None if similarity is None else round(100 * similarity),
                 "action": line.action,
             }
+
+
+@contextmanager
+def _opened_rows(where: Location) -> Iterator[Rows | RedisStore]:
+    """Yield the rows of an index without tables, which need that each entry can be read."""
+    if isinstance(where, RedisAddress):
+        with where.opened_store() as store:
+            yield store
+        return
+    with opened_database(where) as (manifest, database):
+        yield Rows(database, manifest)
 
 
 def import_entries(

@@ -61,7 +61,7 @@ INCONSISTENCIES = [
     (lambda stored: {b"E" + bytes(5): stored[records.entry_row_key(0)]}, "no known kind"),
     (lambda stored: {records.log_row_key(1): b"short"}, "line 1 of the near-duplicate log"),
     (lambda stored: {records.STATE_KEY: None}, "the state row is missing"),
-    (lambda stored: {records.STATE_KEY: b"short"}, "the state row is missing or damaged"),
+    (lambda stored: {records.STATE_KEY: b"short"}, "the state row has 5 bytes instead of"),
     (lambda stored: changed_state(stored, entries=lambda state: 99), "counts 99 entries"),
     (lambda stored: changed_state(stored, next_sequence=lambda state: 5), "comes next"),
     *(
@@ -96,6 +96,12 @@ def test_every_inconsistency_is_found_and_mended(kind, sound, change, expected):
         numbers = [entry.last_sequence for entry in after.values()]
         numbers += [line.sequence for line in index.near_duplicates()]
         assert index.observe("new", 0x0FF0).sequence > max(numbers)
+
+
+def test_a_damaged_state_row_is_one_problem(sound):
+    spoil(sound, lambda _: {records.STATE_KEY: b"short"})
+    [problem] = check(sound).problems
+    assert "the state row has 5 bytes" in problem
 
 
 def test_a_sound_index_is_counted_and_stays_as_it_is(kind, sound):

@@ -9,8 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scrapy_simhash.errors import SimhashError, StorageError
+from scrapy_simhash.errors import IndexCorrupt, SimhashError, StorageError
 from scrapy_simhash.index import IndexSpec, open_index
+from scrapy_simhash.index.records import entry_row_key
 from scrapy_simhash.maintenance.export import (
     PlacedRecord,
     entry_records,
@@ -20,6 +21,7 @@ from scrapy_simhash.maintenance.export import (
     write_records,
 )
 from scrapy_simhash.scheme import Scheme
+from tests.index.raw import change_rows
 
 SCHEME = Scheme(bits=64)
 ENTRY_FIELDS = (
@@ -67,6 +69,16 @@ def test_records_are_written_and_read(tmp_path, new, name, kind):
     assert sorted(one.name for one in tmp_path.iterdir()) == sorted([name, "new"])
     beginning = path.read_bytes()[:4]
     assert beginning.startswith(b"\x1f\x8b" if name.endswith(".gz") else b"{")
+
+
+def test_the_log_is_exported_beside_a_damaged_entry(new):
+    imported(new, *ENTRIES)
+    with open_index(new, incremental=True) as index:
+        index.acted(index.observe("copy", 0xFE), "dropped")
+    change_rows(new, {entry_row_key(0): b"short"}, [])
+    assert [record["key"] for record in near_duplicate_records(new)] == ["copy"]
+    with pytest.raises(IndexCorrupt):
+        list(entry_records(new))
 
 
 def test_standard_input_and_output(monkeypatch, capsys):
