@@ -83,7 +83,7 @@ def _fitted(scheme: Scheme, base: Preset, k: object) -> Preset:
     if type(k) is not int or not 0 <= k < scheme.bits:
         raise SchemeError(
             f"max_distance={k!r}: a whole number from 0 to {scheme.bits - 1} is needed for "
-            f"fingerprints of {scheme.bits} bits; for a Scheme, a Preset gives it"
+            f"fingerprints of {scheme.bits} bits"
         )
     defaults = defaults or Preset(scheme=scheme, max_distance=k, source="")
     return replace(defaults, scheme=scheme, max_distance=k)
@@ -108,4 +108,7 @@ def _import_preset(path: str) -> Preset:
         return value
     if not isinstance(value, Scheme):
         raise SchemeError(f"{path} is neither a Scheme nor a Preset, but {type(value).__name__}")
-    return _fitted(value, PRESETS[DEFAULT_PRESET], None)
+    try:
+        return _fitted(value, PRESETS[DEFAULT_PRESET], None)
+    except SchemeError as error:
+        raise SchemeError(f"{error}; for a Scheme, a Preset gives it") from error

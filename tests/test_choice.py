@@ -72,7 +72,7 @@ def test_an_import_path_leads_to_a_scheme_or_a_preset():
         ("tests.test_choice.NONE", "AttributeError"),
         ("tests.no_such_module.OWN", "ModuleNotFoundError"),
         ("tests.test_choice.NO_PRESET", "neither a Scheme nor a Preset, but str"),
-        ("tests.test_choice.NARROW", "32 bits"),
+        ("tests.test_choice.NARROW", "32 bits; for a Scheme, a Preset gives it"),
     ],
     ids=str,
 )
@@ -80,3 +80,4 @@ def test_invalid_choices_are_refused_with_the_reason(value, says):
     with pytest.raises(SchemeError) as caught:
         choose_preset(value)[1].scheme.fingerprint("The ferry leaves at nine.")
     assert says in str(caught.value)
+    assert ("for a Scheme" in str(caught.value)) == (value == "tests.test_choice.NARROW")

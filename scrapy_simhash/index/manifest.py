@@ -244,7 +244,7 @@ def manifest_content(
 
     :param form: its ``format``.
     :param version: its ``format_version``.
-    :param start_over: what to do if it cannot be used.
+    :param start_over: what to do if it cannot be used, without a backup or another release.
     :raises IndexForeign: the text is the manifest of something else.
     :raises IndexMismatch: this release does not support its format version.
     :raises IndexCorrupt: the text cannot be decoded.
@@ -256,8 +256,8 @@ def manifest_content(
         if not isinstance(content, dict) or content.get("format") != form:
             raise IndexForeign(
                 location,
-                "its manifest is not that of an index: choose another directory or name; nothing "
-                "was changed",
+                f"its manifest does not have the format {form!r}: choose another directory or "
+                "name; nothing was changed",
             )
         if (found := content["format_version"]) != version:
             raise IndexMismatch(

@@ -67,7 +67,7 @@ IMPOSSIBLE = [
     ("text", "error", "said"),
     [
         *(
-            (text, IndexForeign, "not that of an index")
+            (text, IndexForeign, "does not have the format 'scrapy-simhash index'")
             for text in (
                 '{"manifest_version": 3, "name": "an extension of a browser", "version": "1.0"}',
                 '{"short_name": "app", "icons": []}',

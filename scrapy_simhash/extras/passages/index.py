@@ -60,7 +60,8 @@ if TYPE_CHECKING:
 
 FILE_NAME = "passages.json"
 _FORMAT = ("scrapy-simhash passages", 2)  # with its version
-_REMEDY = "restore a backup, or delete the directory and add the documents again"
+_START_OVER = "delete the directory and add the documents again"
+_REMEDY = f"restore a backup, or {_START_OVER}"
 _HEAD = struct.Struct(">16sI")
 _PASSAGE = np.dtype([("words", ">u8", (BYTES // 8,)), ("span", ">u4", (2,))])
 _CACHED_TEXT_CHARACTERS = 4_000_000
@@ -289,7 +290,7 @@ def _kind(directory: Path, *, create: bool, kind: str) -> str:
             content = dict(zip(("format", "format_version"), _FORMAT, strict=True))
             temporary.write_text(json.dumps(content | {"database": kind}, indent=2) + "\n")
         return kind
-    content = manifest_content(location, text, *_FORMAT, f"{_REMEDY}; nothing was changed")
+    content = manifest_content(location, text, *_FORMAT, f"{_START_OVER}; nothing was changed")
     return str(content.get("database"))
 
 

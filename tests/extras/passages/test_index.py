@@ -227,18 +227,28 @@ def test_threads(filled):
 
 
 @pytest.mark.parametrize(
-    ("content", "error"),
+    ("content", "error", "said"),
     [
-        ("{", IndexCorrupt),
-        ("[" * 100_000, IndexCorrupt),
-        ("[]", IndexForeign),
-        ('{"format": "other"}', IndexForeign),
-        ('{"format": "scrapy-simhash passages", "format_version": 1}', IndexMismatch),
+        *(
+            (text, IndexCorrupt, r"\): restore it from a backup, or delete")
+            for text in ("{", "[" * 100_000)
+        ),
+        ("[]", IndexForeign, "the format 'scrapy-simhash passages'"),
+        (
+            '{"format": "scrapy-simhash index"}',
+            IndexForeign,
+            "the format 'scrapy-simhash passages'",
+        ),
+        (
+            '{"format": "scrapy-simhash passages", "format_version": 1}',
+            IndexMismatch,
+            "the release that made it, or delete",
+        ),
     ],
 )
-def test_a_manifest_that_makes_no_sense(tmp_path, content, error):
+def test_a_manifest_that_makes_no_sense(tmp_path, content, error, said):
     (tmp_path / FILE_NAME).write_text(content)
-    with pytest.raises(error):
+    with pytest.raises(error, match=said):
         open_passages(tmp_path)
     assert (tmp_path / FILE_NAME).read_text() == content
 
