@@ -40,8 +40,8 @@ _MIN_TIMES_OF_RUN = 1.5
 # together they have more than this share of its words.
 _MIN_LINES_OF_LIST = 12
 _MIN_LIST_TO_CONTENT = 0.3
-# An element with this share of the words from the heading on is large enough to be around the
-# content. A menu before the heading may be longer than the content, whatever it is made of.
+# An element with this share of the words is large enough to be around the content: of all from the
+# heading on, and of the running text before it. A menu there may be longer than the content.
 _SHARE_AROUND_CONTENT = 0.5
 
 
@@ -100,7 +100,10 @@ def around_heading(lines: Sequence[Line]) -> Sequence[Line]:
         return lines
     first = last = lines.index(heading)
     enough = _SHARE_AROUND_CONTENT * sum(
-        line.words for line in lines[first:] if not (line.chrome or line.aside)
+        line.words
+        for at, line in enumerate(lines)
+        if not (line.chrome or line.aside)
+        and (at >= first or (line.words >= _MIN_TEXT_WORDS and not line.is_links))
     )
     words = running_words = 0
     for level in range(heading.level, 0, -1):

@@ -112,6 +112,14 @@ class TestPages:
         assert not {"Home", "Imprint"} & set(lines)
 
     @BOTH
+    @pytest.mark.parametrize("wrap", ["<div><div>{}</div></div>", "<table><tr><td>{}</table>"])
+    def test_text_above_the_only_heading_is_content(self, extractor, wrap):
+        text = "".join(f"<p>{one}</p>" for one in PARAGRAPHS)
+        box = f"<h1>Contact our office</h1><p>{PARAGRAPHS[0][:60]}</p>"
+        page = f"<title>Shop</title><div>{wrap.format(text)}<div>{box}</div></div>"
+        assert PARAGRAPHS[1] in extract(page, extractor).text
+
+    @BOTH
     def test_the_text_of_a_blog_index_has_posts_without_navigation(self, extractor):
         chance = random.Random(1)
         posts = [" ".join(chance.choices(WORDS, k=30)) for _ in range(8)]
