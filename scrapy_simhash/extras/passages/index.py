@@ -34,9 +34,10 @@ from scrapy_simhash.documents.files import replaced
 from scrapy_simhash.errors import (
     IndexClosed,
     IndexLocked,
+    IndexMismatch,
     StorageError,
 )
-from scrapy_simhash.extras.passages.cutting import BYTES, PLAN, fingerprint_of, spans_of
+from scrapy_simhash.extras.passages.cutting import BYTES, PLAN, SCHEME, fingerprint_of, spans_of
 from scrapy_simhash.extras.passages.matching import checked
 from scrapy_simhash.index import database_kind
 from scrapy_simhash.index.database import corrupt, unusable
@@ -288,9 +289,17 @@ def _kind(directory: Path, *, create: bool, kind: str) -> str:
         directory.mkdir(mode=0o700, parents=True, exist_ok=True)
         with replaced(directory / FILE_NAME) as temporary:
             content = dict(zip(("format", "format_version"), _FORMAT, strict=True))
-            temporary.write_text(json.dumps(content | {"database": kind}, indent=2) + "\n")
+            content |= {"scheme": SCHEME.id, "database": kind}
+            temporary.write_text(json.dumps(content, indent=2) + "\n")
         return kind
     content = manifest_content(location, text, *_FORMAT, f"{_START_OVER}; nothing was changed")
+    if content.get("scheme") != SCHEME.id:
+        raise IndexMismatch(
+            location,
+            "its passages have the fingerprints of another release",
+            f"use the release that made it, or {_START_OVER}; nothing was changed",
+            "scheme",
+        )
     return str(content.get("database"))
 
 

@@ -244,6 +244,11 @@ def test_threads(filled):
             IndexMismatch,
             "the release that made it, or delete",
         ),
+        (
+            '{"format": "scrapy-simhash passages", "format_version": 2, "scheme": "words-64"}',
+            IndexMismatch,
+            "fingerprints of another release: use the release that made it, or delete",
+        ),
     ],
 )
 def test_a_manifest_that_makes_no_sense(tmp_path, content, error, said):
