@@ -91,7 +91,7 @@ _BROWSER_HEADERS = re.compile(
 )
 _REMEMBERED_NAMES = 1000
 # Values that an item may have in place of a text of the page.
-_WRITTEN = Decimal, Fraction, pathlib.PurePath, uuid.UUID
+_WRITTEN = Decimal, Fraction, complex, pathlib.PurePath, uuid.UUID
 
 
 class Arguments:
@@ -250,19 +250,12 @@ def texts_in(value: Any, *, all_numbers: bool = False) -> Iterator[str]:
 
     :param all_numbers: yield other numbers, too.
     """
-    if isinstance(value, (str, *_WRITTEN)):
-        yield str(value)
-    elif isinstance(value, (datetime, time)):
-        has_seconds = value.second or value.microsecond  # a time now has
-        yield value.replace(tzinfo=None).isoformat(timespec="auto" if has_seconds else "minutes")
-    elif isinstance(value, date):
-        yield value.isoformat()
-    elif isinstance(value, float):
-        if all_numbers or round(value, 2) == value >= 1:  # no time, nor a share
+    if isinstance(value, enum.Enum):
+        value = value.value
+    if isinstance(value, (int, float)):
+        is_price = isinstance(value, float) and round(value, 2) == value >= 1  # no time, nor share
+        if all_numbers or is_price:
             yield str(value).removesuffix(".0")
-    elif isinstance(value, int):
-        if all_numbers:
-            yield str(value)
     elif isinstance(value, (set, frozenset)):
         yield from sorted(
             text for part in value for text in texts_in(part, all_numbers=all_numbers)
@@ -270,8 +263,26 @@ def texts_in(value: Any, *, all_numbers: bool = False) -> Iterator[str]:
     elif isinstance(value, (dict, list, tuple, deque)):
         for part in value.values() if isinstance(value, dict) else value:
             yield from texts_in(part, all_numbers=all_numbers)
+    elif (text := _written(value)) is not None:
+        yield text
     elif ItemAdapter.is_item(value):
         yield from texts_in(dict(ItemAdapter(value)), all_numbers=all_numbers)
+
+
+def _written(value: Any) -> str | None:
+    """Return a value that is neither a number nor a container as a text; None if it has none."""
+    if isinstance(value, (str, *_WRITTEN)):
+        return str(value)
+    if isinstance(value, (bytes, bytearray)):
+        return value.decode(errors="backslashreplace")
+    if isinstance(value, (datetime, time)):
+        has_seconds = value.second or value.microsecond  # a time now has
+        return value.replace(tzinfo=None).isoformat(timespec="auto" if has_seconds else "minutes")
+    if isinstance(value, date):
+        return value.isoformat()
+    if isinstance(value, timedelta) and not value.microseconds:  # which one that is measured has
+        return str(value)
+    return None
 
 
 def _rule(request: Request, spider: Spider | None) -> Any:

@@ -38,7 +38,7 @@ MAX_CANONICAL_CHARACTERS = 2083
 _REMEMBERED = 100_000
 # The first character has one case, so that the search for it is fast.
 _PASSWORD = re.compile(r"""<(?i:input\b[^>]{0,1000}?\btype\s*=\s*["']?\s*password\b)""")
-_ABSOLUTE = ("http://", "https://")
+_ABSOLUTE = re.compile("https?://[^/?#]")
 
 
 class Identity:
@@ -114,7 +114,7 @@ class CanonicalUrls:
             self._named.pop(verdict.key, None)
             if href and response is not None and href not in (verdict.key, response.url):
                 # Most are absolute: they are made comparable when the page has a copy.
-                named = href if href.startswith(_ABSOLUTE) else canonical_url(response, href)
+                named = href if _ABSOLUTE.match(href) else canonical_url(response, href)
                 if named is not None and len(named) <= MAX_CANONICAL_CHARACTERS:
                     self._named[verdict.key] = named
             return verdict
@@ -137,12 +137,12 @@ def canonical_url(response: Response, href: str) -> str | None:
         return None
     try:
         url = safe_url_string(href)
-        if not url.startswith(_ABSOLUTE):
+        if not _ABSOLUTE.match(url):
             # The base comes from the first 4 KB of the page, as in Scrapy's link extractors.
             url = urljoin(get_base_url(response), url)
     except ValueError:
         return None
-    return comparable(url) if url.startswith(_ABSOLUTE) else None
+    return comparable(url) if _ABSOLUTE.match(url) else None
 
 
 def comparable(url: str) -> str:

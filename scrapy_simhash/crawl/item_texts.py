@@ -17,6 +17,7 @@ from scrapy.linkextractors import IGNORED_EXTENSIONS
 
 from scrapy_simhash.crawl.arguments import texts_in
 from scrapy_simhash.documents.masking import masked
+from scrapy_simhash.extraction.states import CURRENCY
 from scrapy_simhash.extraction.targets import pieces_of
 
 if TYPE_CHECKING:
@@ -33,15 +34,16 @@ _MAX_VALUES = 50  # of an item
 _MIN_WORD_CHARACTERS = 4
 _BETWEEN_DIGITS = re.compile(r"(?<=\d)[.,'\s]+(?=\d)")
 # A number, perhaps with a currency. Shorter ones are on many pages, longer ones may be times.
-_NUMBER = re.compile(r"[^\d:/-]{0,4}(\d{3,8})\D{0,4}")
+_NUMBER = re.compile(rf"[^\d:/-]{{0,4}}(\d{{3,8}})(?:\D{{0,4}}|\D{{0,3}}{CURRENCY})")
 # What tells a price from the number of views.
-_PRICE = re.compile(r"\d[.,]\d\d?(?!\d)|[$£¥€]|\b[A-Z]{3}\b")
+_PRICE = re.compile(rf"\d[.,]\d\d?(?!\d)|{CURRENCY}")
 # Words joined by hyphens. One with a digit, such as a UUID, is no word, nor are its parts.
 _JOINED_WORDS = re.compile(r"[\w-]+")
 _ENDINGS = "|".join(
     (*IGNORED_EXTENSIONS, *"csv epub gpx ics json m3u8 mpd srt vcf vtt xml".split())
 )
 _URL_OF_FILE = re.compile(rf"[^\s?#]+\.({_ENDINGS})([?#]\S*)?", re.IGNORECASE)
+_MAX_URL_CHARACTERS = 2083  # Scrapy's URLLENGTH_LIMIT; the search takes long
 # A part of a URL that may be the number of something. Longer ones are session ids.
 _NUMBER_OF = re.compile(r"\d{1,8}")
 # A part of a path that may be the code of something. Longer ones in a query are session ids.
@@ -157,9 +159,13 @@ def _is_url(text: str) -> bool:
     return text.startswith(URL_STARTS) and len(text.split(None, 1)) == 1
 
 
+def _names_file(text: str) -> bool:
+    return len(text) <= _MAX_URL_CHARACTERS and _URL_OF_FILE.fullmatch(text) is not None
+
+
 def _names_in(url: str) -> list[str]:
     """Return the name of the file in a URL with its folder, or else the numbers and codes in it."""
-    if _URL_OF_FILE.fullmatch(url):
+    if _names_file(url):
         path = re.split("[?#]", url.casefold(), maxsplit=1)[0].split("/")
         return ["/".join(path[-2:])]
     found = []
@@ -186,7 +192,7 @@ def _words(text: str) -> tuple[str, ...]:
     """Return the words in a short text, the digits if it is a number, and the name of the file or
     the numbers if it is a URL.
     """
-    is_file = _URL_OF_FILE.fullmatch(text)
+    is_file = _names_file(text)
     found = _names_in(text) if is_file or text.startswith(URL_STARTS) else []
     if is_file or len(text) > _MAX_VALUE_CHARACTERS:
         return tuple(found)

@@ -34,8 +34,8 @@ _VALUE = re.compile(
 )
 _MIN_DIGITS = 5
 _HEADERS = "\n<!-- headers -->\n"
-# A reference to a character that may be a letter.
-_LETTER_REFERENCE = re.compile(r"&(?!(?:amp|lt|gt|quot|apos|nbsp|copy|#39);)#?\w")
+# A reference to a character that may be a letter, or separate the digits of a number.
+_REFERENCE = re.compile(r"&(?!(?:amp|lt|gt|quot|copy);)#?\w")
 # What follows if a number is only the beginning of another one.
 _GOES_ON = re.compile(r"(?!\.?0+(?!\d))[.,]?\d")
 _MAX_OCCURRENCES = 1000  # of a text in a page that are looked at
@@ -74,7 +74,10 @@ class PageTexts:
         """Return True if only attributes, scripts, comments or headers say a text, and it is no
         URL.
         """
-        if text.startswith(URL_STARTS) or _says(self._text, text.casefold()):
+        folded = text.casefold()
+        if any(_says(said, folded) for said in (self._text, self._request_says)):
+            return False
+        if text.startswith(URL_STARTS):
             return False
         is_number = not any(map(str.isalpha, text))
         if is_number and _number(text) in self._values:
@@ -93,7 +96,7 @@ def missing(words: Iterable[str], response: Response) -> Collection[str]:
     if missed:
         said = markup.casefold()  # a hundred times as slow
         missed = [word for word in missed if lacks(said, word)]
-    if missed and _LETTER_REFERENCE.search(markup):
+    if missed and _REFERENCE.search(markup):
         said = unescape(markup).casefold()  # ten times as slow again
         missed = [word for word in missed if lacks(said, word)]
     return missed
@@ -109,7 +112,10 @@ def _is_written(word: str, markup: str) -> bool:
 
 def count_of(number: str, response: Response) -> int:
     """Return how often the markup of a page says a number, or another text."""
-    _, *after = _markup_of(response).split(number, _MAX_OCCURRENCES)
+    markup = _markup_of(response)
+    if number not in markup and "&" in markup:
+        markup = unescape(markup)
+    _, *after = markup.split(number, _MAX_OCCURRENCES)
     return sum(_GOES_ON.match(text) is None for text in after)
 
 

@@ -21,6 +21,8 @@ _NUMBER = r"\d(?:[\d.,'\u2019]|[ \u00a0\u202f](?=\d{3}(?!\d))){0,15}"
 _AMOUNT = re.compile(f"{_SIGN} ?{_NUMBER}|{_NUMBER} ?{_SIGN}")
 # Codes of currencies, and the words of those that have no sign.
 _WORD = r"(?<![^\W\d])(?:[A-Z]{3}|zł|kr|Kč|Ft|lei|руб|грн|дин|лв|TL|Rs|Fr|[円元원])(?!\w)\.?"  # noqa: RUF001
+CURRENCY = f"(?:{_SIGN}|{_WORD})"
+"""A pattern of regular expressions: the sign, code or word of a currency."""
 _AMOUNT_WITH_WORD = re.compile(f"{_WORD} ?{_NUMBER}|{_NUMBER} ?(?:{_WORD}|[-\u2013](?!\\w))")
 _MAX_PRICES = 3
 _MAX_LINES_BELOW = 20

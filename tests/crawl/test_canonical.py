@@ -30,6 +30,7 @@ def response(head="", url=PAGE_URL):
         ("other.html", "http://site/news/other.html"),
         ("../story", "http://site/story"),
         ("//mirror/story", "http://mirror/story"),
+        ("http:///story", "http://site/story"),
         ("https://site/story", "https://site/story"),
         ("HTTP://SITE/Story", "http://site/Story"),
         ("?b=2&a=1", "http://site/news/story.html?a=1&b=2"),

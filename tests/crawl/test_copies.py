@@ -2,6 +2,9 @@
 
 import dataclasses
 import time
+from datetime import timedelta
+from enum import Enum
+from html import unescape
 
 import pytest
 from scrapy import Field, Item, Request
@@ -153,6 +156,63 @@ def test_words_of_the_page_numbers_and_long_texts_are_the_same_in_copies(crawl, 
 def test_pages_made_to_be_slow_take_linear_time(crawl, part):
     page, response = crawl.page(html=part * 300_000)
     crawl.gives(page, response, {"name": "mill", "price": "123", "seat": 5, "row": part})
+
+
+class Level(Enum):
+    HIGH = "high"
+    LOW = "low"
+
+
+@pytest.mark.parametrize(
+    "price",
+    [
+        *("1{}9 zł", "Rs. 1,{}9", "{}9 руб.", "{}9 Kč", "{}9,- kr", "₹{}9", "{}9 円", "EUR {}9"),
+        *("1&nbsp;{}9 €", "1&#39;{}9 CHF"),  # with a reference to a character
+    ],
+)
+def test_prices_of_any_currency_differ_in_copies(crawl, price):
+    def put(number, original=None):
+        written = price.format(number)
+        page, response = crawl.page(original, html=f"<h1>Boat</h1><p>{written}")
+        return page, response, {"price": unescape(written)}
+
+    page, response, item = put(29)
+    crawl.gives(page, response, item)
+    for number in (35, 40, 45):
+        copy, other, item = put(number, page.key)
+        assert crawl.asks(page.key, copy.request, other)
+        assert crawl.passes(copy, other, item)
+    copy, other, item = put(29, page.key)
+    assert not crawl.asks(page.key, copy.request, other)
+
+
+def test_what_the_request_says_is_not_from_the_markup(crawl):
+    page, response = crawl.page()
+    crawl.gives(page, response, {"title": "Reviews"})
+    copy, other = crawl.page(
+        page.key, html=f"{HTML}<a href='?print=12345'>A</a><a href='?print=1234567'>B</a>"
+    )
+    copy.request = copy.request.replace(url="https://x.test/mill?print=12345")
+    assert not crawl.passes(copy, other, {"title": "Reviews", "version": "print=12345"})
+    assert crawl.passes(copy, other, {"title": "Reviews", "version": "print=1234567"})
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        (b"box", b"case"),
+        (b"\xff", b"\xfe"),
+        (Level.HIGH, Level.LOW),
+        (timedelta(days=1), timedelta(days=2)),
+        (1 + 1j, 1 + 2j),
+    ],
+)
+def test_entries_may_differ_in_values_of_any_type(crawl, one, other):
+    page, response = crawl.page()
+    for value in ("first", one):
+        crawl.gives(page, response, {"title": "Reviews", "value": value})
+    assert not crawl.differs(page.key, {"title": "Reviews", "value": one})
+    assert crawl.differs(page.key, {"title": "Reviews", "value": other})
 
 
 def test_short_texts_count_if_the_callback_runs_in_any_case(crawl):
@@ -322,7 +382,13 @@ def test_entries_may_differ_behind_a_link_a_time_or_in_a_long_number(crawl, one,
 def test_items_of_any_size_take_little_time(crawl):
     page, response = crawl.page()
     started = time.process_time()
-    for item in ({"file": "ab3" * 3_000_000}, {"numbers": [0.5] * 500_000}, {"a": "b c " * 30_000}):
+    dots = "." * 5_000_000  # as if an ending of a file came
+    for item in (
+        {"file": "ab3" * 3_000_000},
+        {"file": dots},
+        {"numbers": [0.5] * 500_000},
+        {"a": "b c " * 30_000},
+    ):
         crawl.gives(page, response, item)
     assert time.process_time() - started < 2
 
