@@ -15,7 +15,6 @@ from scrapy.crawler import AsyncCrawlerProcess
 
 from crawl_lib.contestants import CONTESTANTS, REDIS_URL
 from crawl_lib.processes import children_cpu_s, descendants, memory_bytes
-from scrapy_simhash.signals import page_judged
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Iterator
@@ -79,7 +78,7 @@ class Mark:
 class Watch:
     """Records the moments of a crawl and the lag of its event loop.
 
-    Each page gives an item. If copies are dropped, verdicts are counted in place of items.
+    Each page gives an item. If copies are dropped, responses are counted in place of items.
     """
 
     def __init__(self, crawler: Crawler, pages: int) -> None:
@@ -94,7 +93,7 @@ class Watch:
         self.children = 0
         crawler.signals.connect(self._opened, signal=signals.spider_opened)
         crawler.signals.connect(self._scraped, signal=signals.item_scraped)
-        crawler.signals.connect(self._judged, signal=page_judged)
+        crawler.signals.connect(self._received, signal=signals.response_received)
 
     def first_request(self) -> None:
         """Record the start of the spider."""
@@ -122,7 +121,7 @@ class Watch:
         if not self._drops:
             self._count()
 
-    def _judged(self) -> None:
+    def _received(self) -> None:
         if self._drops:
             self._count()
 
