@@ -130,6 +130,11 @@ class Copies:
             self._pages.move_to_end(key)
         return self._pages.get(key) or Given()
 
+    def _remember(self, page: PageState) -> None:
+        # For a key that is there, older releases of Scrapy forget another one.
+        self._pages.pop(page.key, None)
+        self._pages[page.key] = page.given
+
     def _callback(self, request: Request) -> _Callback:
         return self._callbacks.setdefault(self._arguments.callback_name(request), _Callback())
 
@@ -156,7 +161,7 @@ class Copies:
             return
         page.given.ended = True
         page.given.pieces = array("i", page.given.pieces)
-        self._pages[page.key] = page.given
+        self._remember(page)
         callback = self._callback(page.request)
         callback.leads_on = callback.leads_on or page.given.leads_on
 
@@ -183,7 +188,7 @@ class Copies:
         said.count += 1
         if said.count > _MAX_COMPARED_ITEMS:
             return
-        self._pages[page.key] = page.given
+        self._remember(page)
         callback = self._callback(page.request)
         callback.gives_lists = callback.gives_lists or said.count > 1
         texts = ItemTexts(item, page.request.url, response.url)
