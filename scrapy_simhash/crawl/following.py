@@ -48,7 +48,9 @@ class Following:
         given.requests += 1
         if isinstance(given.pieces, set) and len(given.pieces) < _MAX_PIECES:
             given.pieces.update(map(_hash, self._pieces(request)))
-        is_first = given.requests <= MAX_REQUESTS and not self._is_own(page, request)
+        is_own = self._is_own(page, request)
+        given.own_requests += is_own
+        is_first = given.requests <= MAX_REQUESTS and not is_own
         if is_first and self._arguments.repeat(said, request):
             given.handed_on.add(self._arguments.hash(request))
 

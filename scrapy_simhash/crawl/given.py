@@ -45,6 +45,7 @@ class Given:
     :param ended: the callback gives no more; None if it is unknown what it gave.
     :param outputs: number of its requests and items.
     :param requests: number of the requests that do not repeat the page.
+    :param own_requests: number of those for the same callback.
     :param pieces: hashes of what the requests consist of. They have 31 bits: 1,000 of them for each
         of 10,000 pages take 40 MB.
     :param handed_on: hashes of requests that hand on what the page says.
@@ -54,6 +55,7 @@ class Given:
     ended: bool | None = None
     outputs: int = 0
     requests: int = 0
+    own_requests: int = 0
     pieces: set[int] | array[int] = field(default_factory=set)
     handed_on: set[bytes] = field(default_factory=set)
     items_lead_on: bool = False
@@ -61,5 +63,5 @@ class Given:
 
     @property
     def leads_on(self) -> bool:
-        """Return True if the callback has given requests."""
-        return self.requests > 0
+        """Return True if the callback has given one or two requests, or one or two for itself."""
+        return any(0 < count <= MAX_REQUESTS for count in (self.requests, self.own_requests))

@@ -112,7 +112,7 @@ FRONT = (  # those that most users need
         "SIMHASH_FOLLOW",
         BOOLEAN,
         "Whether to follow the links on near-duplicate pages. If not set: yes in tag mode; in drop "
-        "mode, [those that their pages have not given]"
+        "mode, [some that their pages have not given]"
         "(trust.md#what-the-callback-of-a-copy-may-give). `True` in drop mode runs the callback, "
         "follows all links and drops the items. Links on "
         "`unchanged` pages (`SIMHASH_INCREMENTAL`) are followed in this way unless it is "

@@ -161,24 +161,6 @@ class Listed(GeneratedSpider):
             yield named_item(response)
 
 
-class Split(GeneratedSpider):
-    """A search that finds too much is split into three, and is an item itself."""
-
-    async def start(self) -> AsyncIterator[Any]:
-        yield Request(f"{HOST}/s/")
-
-    def answer(self, path: str, request: Request, count: int) -> Any:
-        words = path.removeprefix("/s/")
-        if len(words) < 3:
-            return page("Too many", prose("too many"), links(f"{path}{one}" for one in "abc"))
-        return page("Found", prose("found"), f"<h3>{words * 2} {prose(words, 1)}</h3>")
-
-    def parse(self, response: Response) -> Any:
-        for name in response.css("h3::text").getall() or ["too many"]:
-            yield {"content": name}
-        yield from response.follow_all(css="a.d")
-
-
 class Waiting(GeneratedSpider):
     """The spider waits until each of its pages has reached a callback."""
 

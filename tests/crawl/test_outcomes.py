@@ -88,16 +88,16 @@ def test_what_is_done_in_each_mode(results, name, outcomes, kept):
 
 
 class LinkingSpider(PagesSpider):
-    """Yields what a page says of itself, and follows all links."""
+    """Yields what a page says of itself, and follows its last link."""
 
     def parse(self, response):
         yield {"by": response.css("i::text").get()}
-        yield from response.follow_all(css="a")
+        yield response.follow(response.css("a")[-1])
 
 
 def test_a_copy_of_a_page_with_links_whose_item_passes_is_tagged(site, tmp_path):
     """The callbacks of copies run for their requests. All pages have the words of the items."""
-    links = [site.put("/linked", page("kite"))] * 3
+    links = [site.put("/linked", page("kite"))]
     authors = {"/mill": "water wheel", "/mill-2": "stone wheel", "/mill-3": "water wheel"}
     end = "<nav>stone water wheel</nav></body>"
     urls = [
@@ -106,7 +106,7 @@ def test_a_copy_of_a_page_with_links_whose_item_passes_is_tagged(site, tmp_path)
     ]
     result = crawled(tmp_path, urls, IN_ORDER, spider=f"{__name__}.LinkingSpider")
     outcomes = [result.stat(f"{one}/near_duplicate") for one in OUTCOMES]
-    assert (outcomes, result.stat("kept/values")) == ([1, 0, 1], 1)
+    assert (outcomes, result.stat("kept/values")) == ([0, 1, 1], 1)
     assert sorted(str(item["by"]) for item in result.items) == [
         "None",
         "stone wheel",
