@@ -107,8 +107,6 @@ def test_what_a_page_named_before_it_changed_counts_no_more():
 
 
 PREFER = {"SIMHASH_PREFER_CANONICAL": True}
-# Without it, the callbacks of copies of a page with links run.
-DROP = {"SIMHASH_FOLLOW": False}
 TAG = {"SIMHASH_ACTION": "tag", "SIMHASH_ITEM_TAGS": {"canonical": "canonical"}}
 # In this order; the others name the second as their canonical page.
 FIRST, CANONICAL, *LATER = STORY = ("/mill?s=1", "/mill", "/mill?s=2", "/mill-copy")
@@ -119,16 +117,16 @@ STAYS = [(path, FIRST) for path in STORY[1:]]
 PREFERRING = {
     # The index has the story, and the targets of the links on both pages.
     "drop": (
-        *(PREFER | DROP, (), [FIRST, CANONICAL], [None, FIRST, CANONICAL, CANONICAL]),
+        *(PREFER, (), [FIRST, CANONICAL], [None, FIRST, CANONICAL, CANONICAL]),
         *({"kept/canonical": 1, "dropped": 2, "index/size": 3}, TAKES_THE_PLACE),
     ),
     "tag": (
         *(PREFER | TAG, (), [*STORY]),
         *([None, FIRST, CANONICAL, CANONICAL], {"dropped": 0}, TAKES_THE_PLACE),
     ),
-    "not set": (DROP, (), [FIRST], [None, *[FIRST] * 3], {"kept/canonical": 0}, STAYS),
+    "not set": ({}, (), [FIRST], [None, *[FIRST] * 3], {"kept/canonical": 0}, STAYS),
     "failing": (
-        *(PREFER | DROP, (CANONICAL,), [FIRST, CANONICAL], [None, *[FIRST] * 3]),
+        *(PREFER, (CANONICAL,), [FIRST, CANONICAL], [None, *[FIRST] * 3]),
         *({"discarded": 1}, STAYS),
     ),
 }
@@ -138,7 +136,9 @@ PREFERRING = {
 def preferring(site, module_path):
     for number, path in enumerate(STORY):
         head = link("/mill") if "?" in path else ""
-        site.put(path, page("mill", copy=number + 1, head=head, links=[f"/from{path}"]))
+        # Three links: if a page gives one or two requests, the callbacks of its copies run.
+        links = [f"/from{path}", "/none", "/none"]
+        site.put(path, page("mill", copy=number + 1, head=head, links=links))
         site.put(f"/from{path}", page(("ice", "kite", "tram", "clock")[number]))
     requests = [{"url": site.url(path), "errback": True} for path in STORY]
     crawls = {

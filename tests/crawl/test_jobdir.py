@@ -181,8 +181,7 @@ def test_copies_that_are_held_when_a_crawl_is_paused(site, tmp_path, script, res
     arguments = {"copies": copies, "script": script[:1], "pauses": True}
     paused = Crawl(
         [original],
-        ONE_BY_ONE
-        | {"JOBDIR": str(tmp_path / "job"), "SIMHASH_WORKERS": 0, "SIMHASH_FOLLOW": False},
+        ONE_BY_ONE | {"JOBDIR": str(tmp_path / "job"), "SIMHASH_WORKERS": 0},
         spider=f"{__name__}.PausedSpider",
         arguments=arguments,
     )
