@@ -35,7 +35,7 @@ OUTPUT = {
     ("docs/url-rules.md", "5c0b7f5e "): "a rule of URLs",
 }
 # Programs that are not ours and stand in pipes.
-OTHERS = {"curl", "grep", "pdftotext", "head", "spark-submit", "zcat"}
+OTHERS = {"curl", "grep", "gzip", "pdftotext", "head", "spark-submit", "zcat"}
 PROGRAM = "scrapy simhash"
 BLOCKS = list(blocks())
 
@@ -52,8 +52,8 @@ def commands_of(block):
 
 
 def piped(line):
-    """The commands of a line, in words."""
-    lexer = shlex.shlex(line, posix=True, punctuation_chars="|")
+    """The commands of a line, in words, without the file to which the last one writes."""
+    lexer = shlex.shlex(line.partition(" > ")[0], posix=True, punctuation_chars="|")
     lexer.whitespace_split = True
     words, found = [], []
     for word in lexer:

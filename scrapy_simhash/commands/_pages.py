@@ -7,7 +7,6 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from scrapy_simhash.commands._command import argument
 from scrapy_simhash.documents.files import file_path, standard_input
 from scrapy_simhash.documents.lines import Unreadable
 from scrapy_simhash.documents.reader import Document, DocumentReader
@@ -26,24 +25,23 @@ def shown_name(page: Document) -> str:
     return page.name if page.url in (None, page.name) else f"{page.name} ({page.url})"
 
 
-FIELD_ARGUMENTS = (
-    argument(
+def add_field_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the options for reading JSON."""
+    parser.add_argument(
         "--text-field",
         metavar="NAME",
         default="text",
         help="JSON field with the text or HTML (default: %(default)s)",
-    ),
-    argument(
+    )
+    parser.add_argument(
         "--name-field",
         metavar="NAME",
         help="JSON field with the name of the document (default: url, else id, else FILE:LINE)",
-    ),
-)
-"""The options for reading JSON."""
+    )
 
 
 def make_reader(options: argparse.Namespace) -> DocumentReader:
-    """Return a reader with SIMHASH_MAX_BYTES, and those of `FIELD_ARGUMENTS`, if any."""
+    """Return a reader with SIMHASH_MAX_BYTES, and those of `add_field_arguments`, if any."""
     return DocumentReader(
         text_field=getattr(options, "text_field", "text"),
         name_field=getattr(options, "name_field", None),

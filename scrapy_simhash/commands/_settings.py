@@ -7,10 +7,9 @@ from __future__ import annotations
 
 import argparse
 import re
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from scrapy_simhash.errors import SettingsError, SimhashError
+from scrapy_simhash.errors import SimhashError
 from scrapy_simhash.setting import BOOLEAN
 
 if TYPE_CHECKING:
@@ -19,18 +18,15 @@ if TYPE_CHECKING:
     from scrapy.settings import Settings
 
     from scrapy_simhash.crawl.settings import SettingsReader
-    from scrapy_simhash.setting import Setting
 
 # Options of which the names are not those of their settings.
 _SETTINGS = {
     "select": "CONTENT_SELECT",
     "remove": "CONTENT_REMOVE",
     "pages": "EXPECTED_PAGES",
-    "redis": "REDIS_URL",
 }
 FINGERPRINT_OPTIONS = ("preset", "extractor", "select", "remove", "min-tokens")
 COPY_OPTIONS = ("max-distance", "min-resemblance", "same-title")
-REDIS_OPTIONS = ("redis", "redis-key", "redis-cluster")
 
 
 def project_settings() -> Settings:
@@ -56,7 +52,7 @@ def add_settings(parser: argparse.ArgumentParser, options: Iterable[str]) -> Non
         name = "SIMHASH_" + _SETTINGS.get(option, option.replace("-", "_").upper())
         setting = all_settings()[name]
         meaning = re.sub(r"\[([^]]+)\]\([^)]+\)|`", r"\1", setting.meaning).replace("%", "%%")
-        kind: dict[str, Any] = {"type": partial(_checked, setting), "metavar": "VALUE"}
+        kind: dict[str, Any] = {"metavar": "VALUE"}
         if setting.kind is BOOLEAN:
             kind = {"action": argparse.BooleanOptionalAction}
         elif isinstance(setting.default, list):
@@ -64,45 +60,28 @@ def add_settings(parser: argparse.ArgumentParser, options: Iterable[str]) -> Non
         parser.add_argument(f"--{option}", dest=name, help=f"{name}: {meaning}", **kind)
 
 
-def _checked(setting: Setting, text: str) -> str:
-    parsed(setting, [text] if isinstance(setting.default, list) else text)
-    return text
-
-
-def parsed(setting: Setting, value: object) -> Any:
-    """Return a value of an option in its type.
-
-    :raises argparse.ArgumentTypeError: it is not allowed.
-    """
-    try:
-        return setting.parse(value)
-    except SettingsError as error:
-        raise argparse.ArgumentTypeError(str(error)) from None
-
-
 def command_settings(settings: Settings | None, options: argparse.Namespace) -> SettingsReader:
     """Return a reader of settings with those of ``-s NAME=VALUE``, and of options that stand for a
-    setting. An index in Redis is used if its server or its name is given.
+    setting.
 
     :param settings: with ``scrapy simhash``, Scrapy has put those of ``-s`` in; None stands for
         those of the project.
     :raises SimhashError: a pair has no ``=``, or there is no such setting.
     """
+    from scrapy.utils.conf import arglist_to_dict
+
     from scrapy_simhash.crawl.settings import SettingsReader, require_known
 
     changed = (project_settings() if settings is None else settings).copy()
-    for pair in options.set:
-        name, equals, value = pair.partition("=")
-        if not equals:
-            raise SimhashError(f"-s {pair}: give NAME=VALUE")
-        changed.set(name, value, priority="cmdline")
-    given = {
+    try:
+        given = arglist_to_dict(options.set)
+    except ValueError:
+        raise SimhashError(f"-s {' -s '.join(options.set)}: give NAME=VALUE") from None
+    given |= {
         name: value
         for name, value in vars(options).items()
         if name.startswith("SIMHASH_") and value is not None
     }
-    if {"SIMHASH_REDIS_URL", "SIMHASH_REDIS_KEY"} & given.keys():
-        given["SIMHASH_INDEX"] = "redis"
-    changed.update(given, priority="cmdline")
+    changed.setdict(given, priority="cmdline")
     require_known(changed)
     return SettingsReader(changed)

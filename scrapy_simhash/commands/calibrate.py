@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from scrapy_simhash.commands._command import Command, argument, number_argument
+from scrapy_simhash.commands._command import Command, number
 from scrapy_simhash.commands._output import progress, show, show_json, show_result
-from scrapy_simhash.commands._pages import FIELD_ARGUMENTS, existing_paths, make_reader
+from scrapy_simhash.commands._pages import add_field_arguments, existing_paths, make_reader
 from scrapy_simhash.commands._settings import COPY_OPTIONS, FINGERPRINT_OPTIONS
 from scrapy_simhash.errors import SimhashError
 
@@ -79,6 +79,18 @@ def _show_table(found: Calibration, present_k: int) -> None:
         show(f"{k:>5}{''.join(cells)}".rstrip())
 
 
+def _arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("files", nargs="+", metavar="FILE", help="files or folders of pages")
+    parser.add_argument(
+        "--sample",
+        metavar="N",
+        type=number(2, 20_000),
+        default=2000,
+        help="number of pages in the random sample (default: %(default)s)",
+    )
+    add_field_arguments(parser)
+
+
 COMMAND = Command(
     "calibrate",
     "measure which settings fit your own pages",
@@ -86,21 +98,15 @@ COMMAND = Command(
 Measures which k and which least resemblance best separate near-duplicates from different pages, on
 a sample of your own pages. The last lines of the output are for settings.py.
 
-  {program} calibrate pages/
-  {program} calibrate --preset classic feed.jsonl.gz
-  {program} calibrate --sample 5000 --json pages/
+  %(prog)s pages/
+  %(prog)s --preset classic feed.jsonl.gz
+  %(prog)s --sample 5000 --json pages/
 
 Files and folders hold HTML pages or plain texts; each line of a JSON lines file holds one
 (--text-field). Pairs of pages with a resemblance of 0.8 or more are near-duplicates, and pairs
 below 0.5 are wrong. The chosen values have the highest F1 of recall and precision.
 """,
     _run,
-    (
-        argument("files", nargs="+", metavar="FILE", help="files or folders of pages"),
-        number_argument(
-            "--sample", "number of pages in the random sample", 2, 20_000, default=2000
-        ),
-        *FIELD_ARGUMENTS,
-    ),
+    _arguments,
     settings=(*FINGERPRINT_OPTIONS, *COPY_OPTIONS, "max-bytes"),
 )

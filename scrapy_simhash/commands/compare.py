@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from scrapy_simhash.commands._command import Command, argument
+from scrapy_simhash.commands._command import Command
 from scrapy_simhash.commands._output import show_result, shown_fingerprint
 from scrapy_simhash.commands._pages import PAGE_METAVAR, load_pages
 from scrapy_simhash.commands._settings import COPY_OPTIONS, FINGERPRINT_OPTIONS
@@ -71,6 +71,11 @@ def _run(options: argparse.Namespace) -> None:
     show_result(options, comparison)
 
 
+def _arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("a", metavar="A", help=f"a page: {PAGE_METAVAR}")
+    parser.add_argument("b", metavar="B", help="another page")
+
+
 COMMAND = Command(
     "compare",
     "tell whether two pages are near-duplicates",
@@ -79,17 +84,14 @@ Shows for two pages the distance of their fingerprints, the similarity that a cr
 their sketches, the exact resemblance of their main texts, and whether they are near-duplicates for
 a crawl. Short texts, which a crawl skips, are compared, too, unless --min-tokens is given.
 
-  {program} compare https://example.com/article 'https://example.com/article?print=1'
-  {program} compare --preset classic --json a.html -
+  %(prog)s https://example.com/article 'https://example.com/article?print=1'
+  %(prog)s --preset classic --json a.html -
 
 Resemblance is the share of the runs of 5 words that both texts have, from 0 to 1. A crawl should
 find pairs with 0.8 or more, and should not find pairs below 0.2. Similarity estimates the same
 share for runs of 3 tokens.
 """,
     _run,
-    (
-        argument("a", metavar="A", help=f"a page: {PAGE_METAVAR}"),
-        argument("b", metavar="B", help="another page"),
-    ),
+    _arguments,
     settings=(*FINGERPRINT_OPTIONS, *COPY_OPTIONS, "max-bytes"),
 )

@@ -11,7 +11,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, get_args
 
-from scrapy_simhash.commands._command import Command, argument, number_argument
+from scrapy_simhash.commands._command import Command, number
 from scrapy_simhash.commands._output import note, progress, show_result
 from scrapy_simhash.commands._pages import encoding
 from scrapy_simhash.commands._settings import (
@@ -182,6 +182,97 @@ def _state_folder(result: Path) -> Path:
     return result.with_name(name)
 
 
+def _arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "files",
+        nargs="+",
+        metavar="FILE",
+        help="a file, a folder of HTML, or - for standard input (JSON lines, unless --format "
+        "names another format)",
+    )
+    parser.add_argument(
+        "-o",
+        "--output",
+        metavar="OUT",
+        help="file for the records that are kept, in the format of the input (a folder for "
+        "folders), compressed if the name ends in .gz; - for standard output",
+    )
+    parser.add_argument(
+        "--verdicts",
+        metavar="FILE",
+        help="file for the verdicts, a line of JSON for each record",
+    )
+    parser.add_argument("--overwrite", action="store_true", help="replace an existing output")
+    parser.add_argument(
+        "--format",
+        choices=get_args(Format),
+        help="format of all files (default: by their names)",
+    )
+    group = parser.add_mutually_exclusive_group()
+    group.add_argument(
+        "--text-field",
+        metavar="NAME",
+        action="append",
+        help="field with the text; may be repeated to join several (default: "
+        f"SIMHASH_ITEM_FIELDS, else the first of {', '.join(TEXT_FIELDS)}). A field in an "
+        "object has a dot in its name: content.rendered",
+    )
+    group.add_argument(
+        "--html-field",
+        metavar="NAME",
+        help="field with an HTML page, whose main text is compared (default: the first of "
+        f"{', '.join(HTML_FIELDS)}, or a text field that begins as a page)",
+    )
+    parser.add_argument(
+        "--key-field",
+        metavar="NAME",
+        help="field with the key of a record (default: url, id, or FILE#NUMBER); # for FILE#NUMBER",
+    )
+    parser.add_argument(
+        "--name-field",
+        metavar="NAME",
+        help="field with the name of a record, which must agree in copies (default: title, "
+        "name or headline); # for none",
+    )
+    parser.add_argument(
+        "--encoding",
+        type=encoding,
+        default="utf-8",
+        help="encoding of JSON and CSV (default: %(default)s; UTF-16 is recognized)",
+    )
+    parser.add_argument(
+        "--delimiter",
+        metavar="C",
+        help="character between the fields of CSV; tab for a tab (default: the one of comma, "
+        "tab, semicolon and | that cuts the first lines into equal rows)",
+    )
+    parser.add_argument(
+        "--index",
+        metavar="DIR",
+        help="an index to use and to fill; created if it is missing (default: a temporary "
+        "one). With --incremental, records that it had before this run count as seen",
+    )
+    parser.add_argument(
+        "--against",
+        metavar="KNOWN",
+        action="append",
+        default=[],
+        help="records with a copy in KNOWN are duplicates, too. KNOWN is an index, or a file "
+        "or folder of records; the option may be repeated for files and folders. Nothing is "
+        "written to KNOWN",
+    )
+    parser.add_argument(
+        "--workers",
+        metavar="N",
+        type=number(1, 256),
+        help="processes that read and fingerprint records; 1 to do all in this one (default: "
+        "one for each processor, or 1 for small files)",
+    )
+    parser.add_argument(
+        "--restart", action="store_true", help="discard an interrupted run, and begin again"
+    )
+
+
 COMMAND = Command(
     "dedupe",
     "leave near-duplicates out of files, or tag them",
@@ -190,110 +281,19 @@ Leaves near-duplicates out of files, or tags them: feeds that Scrapy wrote (JSON
 Parquet, WARC, and folders of HTML. The first of several copies is kept, and the verdicts are those
 of a crawl. Records that cannot be read or judged are kept.
 
-  {program} dedupe pages.jsonl.gz -o distinct.jsonl.gz
-  {program} dedupe --action tag news-*.jl -o tagged.jl
-  {program} dedupe --html-field source --key-field id pages.parquet -o distinct.parquet
-  {program} dedupe crawl.warc.gz -o distinct.warc.gz --verdicts verdicts.jsonl
-  {program} dedupe mirror/ -o mirror-distinct
-  zcat pages.jl.gz | {program} dedupe - -o - | wc -l
-  {program} dedupe --index seen --incremental monday.jl -o monday-new.jl
-  {program} dedupe --against october.jl monday.jl -o monday-new.jl
+  %(prog)s pages.jsonl.gz -o distinct.jsonl.gz
+  %(prog)s --action tag news-*.jl -o tagged.jl
+  %(prog)s --html-field source --key-field id pages.parquet -o distinct.parquet
+  %(prog)s crawl.warc.gz -o distinct.warc.gz --verdicts verdicts.jsonl
+  %(prog)s mirror/ -o mirror-distinct
+  zcat pages.jl.gz | %(prog)s - -o - | wc -l
+  %(prog)s --index seen --incremental monday.jl -o monday-new.jl
+  %(prog)s --against october.jl monday.jl -o monday-new.jl
 
 After an interruption, the same command goes on. The output appears when it is complete.
 """,
     _run,
-    (
-        argument(
-            "files",
-            nargs="+",
-            metavar="FILE",
-            help="a file, a folder of HTML, or - for standard input (JSON lines, unless --format "
-            "names another format)",
-        ),
-        argument(
-            "-o",
-            "--output",
-            metavar="OUT",
-            help="file for the records that are kept, in the format of the input (a folder for "
-            "folders), compressed if the name ends in .gz; - for standard output",
-        ),
-        argument(
-            "--verdicts",
-            metavar="FILE",
-            help="file for the verdicts, a line of JSON for each record",
-        ),
-        argument("--overwrite", action="store_true", help="replace an existing output"),
-        argument(
-            "--format",
-            choices=get_args(Format),
-            help="format of all files (default: by their names)",
-        ),
-        argument(
-            "--text-field",
-            metavar="NAME",
-            action="append",
-            help="field with the text; may be repeated to join several (default: "
-            f"SIMHASH_ITEM_FIELDS, else the first of {', '.join(TEXT_FIELDS)}). A field in an "
-            "object has a dot in its name: content.rendered",
-            instead="content",
-        ),
-        argument(
-            "--html-field",
-            metavar="NAME",
-            help="field with an HTML page, whose main text is compared (default: the first of "
-            f"{', '.join(HTML_FIELDS)}, or a text field that begins as a page)",
-            instead="content",
-        ),
-        argument(
-            "--key-field",
-            metavar="NAME",
-            help="field with the key of a record (default: url, id, or FILE#NUMBER); # for "
-            "FILE#NUMBER",
-        ),
-        argument(
-            "--name-field",
-            metavar="NAME",
-            help="field with the name of a record, which must agree in copies (default: title, "
-            "name or headline); # for none",
-        ),
-        argument(
-            "--encoding",
-            type=encoding,
-            default="utf-8",
-            help="encoding of JSON and CSV (default: %(default)s; UTF-16 is recognized)",
-        ),
-        argument(
-            "--delimiter",
-            metavar="C",
-            help="character between the fields of CSV; tab for a tab (default: the one of comma, "
-            "tab, semicolon and | that cuts the first lines into equal rows)",
-        ),
-        argument(
-            "--index",
-            metavar="DIR",
-            help="an index to use and to fill; created if it is missing (default: a temporary "
-            "one). With --incremental, records that it had before this run count as seen",
-        ),
-        argument(
-            "--against",
-            metavar="KNOWN",
-            action="append",
-            default=[],
-            help="records with a copy in KNOWN are duplicates, too. KNOWN is an index, or a file "
-            "or folder of records; the option may be repeated for files and folders. Nothing is "
-            "written to KNOWN",
-        ),
-        number_argument(
-            "--workers",
-            "processes that read and fingerprint records; 1 to do all in this one (default: one "
-            "for each processor, or 1 for small files)",
-            1,
-            256,
-        ),
-        argument(
-            "--restart", action="store_true", help="discard an interrupted run, and begin again"
-        ),
-    ),
+    _arguments,
     settings=(
         *("action", "incremental", *FINGERPRINT_OPTIONS, *COPY_OPTIONS),
         *("distinct-by", "max-bytes"),

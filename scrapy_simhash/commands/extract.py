@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from scrapy_simhash.commands._command import Command, argument
+from scrapy_simhash.commands._command import Command
 from scrapy_simhash.commands._output import lines_of, note, show, show_json, shown_fingerprint
 from scrapy_simhash.commands._pages import PAGE_METAVAR, load_pages, shown_name
 from scrapy_simhash.commands._settings import FINGERPRINT_OPTIONS
@@ -97,6 +97,15 @@ def _selector_counts(html: str, selectors: Selectors) -> list[dict[str, Any]]:
     return counts
 
 
+def _arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "pages", metavar=PAGE_METAVAR, nargs="+", help="files, URLs, or standard input"
+    )
+    parser.add_argument(
+        "--tokens", action="store_true", help="show the tokens instead of the text, one per line"
+    )
+
+
 COMMAND = Command(
     "extract",
     "show the main text of a page, and how it was found",
@@ -105,21 +114,14 @@ Writes the main text of pages, as a crawl extracts it, to standard output. Stand
 the text was found: by your selectors, by readability, or by segments if readability found too
 little. It also shows the title and heading of the page: copies on one site must agree in these.
 
-  {program} extract https://example.com/article
-  {program} extract --select article --remove .ad page.html
-  curl -s https://example.com/article | {program} extract --json -
-  {program} extract --json pages/*.html
+  %(prog)s https://example.com/article
+  %(prog)s --select article --remove .ad page.html
+  curl -s https://example.com/article | %(prog)s --json -
+  %(prog)s --json pages/*.html
 
 Copy the values that work for you to settings.py.
 """,
     _run,
-    (
-        argument("pages", metavar=PAGE_METAVAR, nargs="+", help="files, URLs, or standard input"),
-        argument(
-            "--tokens",
-            action="store_true",
-            help="show the tokens instead of the text, one per line",
-        ),
-    ),
+    _arguments,
     settings=(*FINGERPRINT_OPTIONS, "max-bytes"),
 )

@@ -44,9 +44,9 @@ COMMANDS = (
         """\
 Queries and maintains an index that crawls have made.
 
-  {program} index stats --spider news
-  {program} index query 'https://example.com/article?print=1'
-  {program} index check --help
+  %(prog)s stats --spider news
+  %(prog)s query 'https://example.com/article?print=1'
+  %(prog)s check --help
 """,
         None,
         json=False,
@@ -124,9 +124,7 @@ def main(
             if not (sys.argv[1:] if arguments is None else arguments):
                 parser.print_help(sys.stderr)
                 return 2
-            options, unknown = parser.parse_known_args(arguments, Options(project=settings))
-            if unknown:  # argparse would show the usage of the program
-                options.error(f"unrecognized arguments: {' '.join(unknown)}")
+            options = parser.parse_args(arguments, Options(project=settings))
             if options.set or settings is not None:
                 options.settings  # noqa: B018 - an unknown one is an error of any command
             code: int = options.run(options) or 0

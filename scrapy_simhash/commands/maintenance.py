@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 from scrapy_simhash.commands._command import (
     Command,
-    argument,
     index_location,
     location_of,
     point_in_time,
@@ -107,6 +106,48 @@ def _rebuild(options: argparse.Namespace) -> None:
     show_result(options, {"index": str(directory), **counts})
 
 
+def _check_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--repair",
+        action="store_true",
+        help="rewrite an index in a directory with all rows that can be read",
+    )
+
+
+def _remove_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "keys",
+        nargs="*",
+        metavar="KEY",
+        help="a page's URL or other key; - reads keys from standard input, one per line",
+    )
+    parser.add_argument(
+        "--unseen-since",
+        metavar="WHEN",
+        type=point_in_time,
+        help="remove all pages, and lines of the near-duplicate log, that no crawl has "
+        "seen since then: an age such as 36h or 90d (s, m, h, d, w), or a date such as "
+        "2026-01-31",
+    )
+    parser.add_argument("--all", action="store_true", help="delete the whole index")
+
+
+def _rebuild_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--drop-without-text",
+        action="store_true",
+        help="for another scheme: leave out pages whose texts are not stored",
+    )
+
+
+def _merge_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "other",
+        metavar="OTHER",
+        help="directory of the index of a later crawl, or redis://host:6379/0#name",
+    )
+
+
 MAINTENANCE_COMMANDS = (
     Command(
         "check",
@@ -114,21 +155,15 @@ MAINTENANCE_COMMANDS = (
         """\
 Reads all rows of an index, and checks that they are consistent.
 
-  {program} check --index .scrapy/simhash/spiders/news
-  {program} check --repair --index .scrapy/simhash/spiders/news
+  %(prog)s --index .scrapy/simhash/spiders/news
+  %(prog)s --repair --index .scrapy/simhash/spiders/news
 
 The exit code is 1 if there are problems. With --repair, every readable entry is written to a new
 database; pages whose entries are lost count as new in the next crawl. If the command is
 interrupted, start it again.
 """,
         _check,
-        (
-            argument(
-                "--repair",
-                action="store_true",
-                help="rewrite an index in a directory with all rows that can be read",
-            ),
-        ),
+        _check_arguments,
         index=True,
     ),
     Command(
@@ -139,31 +174,15 @@ Removes the entries of pages from an index: of given pages, or of all pages that
 for some time. They no longer represent other pages, and count as new when a crawl sees them again.
 The near-duplicate log keeps its lines; with --unseen-since, only those that are not older.
 
-  {program} remove https://example.com/blocked
-  grep '/search?' urls.txt | {program} remove -
-  {program} remove --unseen-since 90d
-  {program} remove --all --redis-key shop:simhash
+  %(prog)s https://example.com/blocked
+  grep '/search?' urls.txt | %(prog)s -
+  %(prog)s --unseen-since 90d
+  %(prog)s --all --index redis://host:6379/0#shop:simhash
 
 The exit code is 1 if a given page has no entry; the entries of the others are still removed.
 """,
         _remove,
-        (
-            argument(
-                "keys",
-                nargs="*",
-                metavar="KEY",
-                help="a page's URL or other key; - reads keys from standard input, one per line",
-            ),
-            argument(
-                "--unseen-since",
-                metavar="WHEN",
-                type=point_in_time,
-                help="remove all pages, and lines of the near-duplicate log, that no crawl has "
-                "seen since then: an age such as 36h or 90d (s, m, h, d, w), or a date such as "
-                "2026-01-31",
-            ),
-            argument("--all", action="store_true", help="delete the whole index"),
-        ),
+        _remove_arguments,
         index=True,
     ),
     Command(
@@ -175,18 +194,12 @@ the settings have another scheme, new fingerprints are made from the texts that 
 SIMHASH_KEEP_TEXT has stored. Then, the result is the index that a crawl of the same pages would
 leave. It replaces the old one at the end: if the command is interrupted, nothing has changed.
 
-  {program} rebuild
-  {program} rebuild --max-distance 40 --pages 50000000
-  {program} rebuild --preset classic
+  %(prog)s
+  %(prog)s --max-distance 40 --pages 50000000
+  %(prog)s --preset classic
 """,
         _rebuild,
-        (
-            argument(
-                "--drop-without-text",
-                action="store_true",
-                help="for another scheme: leave out pages whose texts are not stored",
-            ),
-        ),
+        _rebuild_arguments,
         index=True,
         settings=(*FINGERPRINT_OPTIONS, "max-distance", "pages"),
     ),
@@ -199,20 +212,14 @@ replace the entries of this index that are copies of them. The near-duplicate lo
 does not change. This index is replaced atomically; in Redis, it is changed in place: stop its
 crawls first.
 
-  {program} merge --index archive/ .scrapy/simhash/spiders/news
-  {program} merge --index archive/ redis://host:6379/0#news:simhash
+  %(prog)s --index archive/ .scrapy/simhash/spiders/news
+  %(prog)s --index archive/ redis://host:6379/0#news:simhash
 
 Both indexes need the same scheme. The tables and k of this index stay. SIMHASH_SCOPE applies. Don't
 merge into the index of a paused crawl (JOBDIR), which would count the merged pages as its own.
 """,
         _merge,
-        (
-            argument(
-                "other",
-                metavar="OTHER",
-                help="directory of the index of a later crawl, or redis://host:6379/0#name",
-            ),
-        ),
+        _merge_arguments,
         index=True,
     ),
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from scrapy_simhash.commands._command import Command, argument, index_location, number_argument
+from scrapy_simhash.commands._command import Command, index_location, number
 from scrapy_simhash.commands._output import note, reason_of, show_result, shown_fingerprint
 from scrapy_simhash.commands._pages import PAGE_METAVAR, load_page
 
@@ -139,6 +139,28 @@ def _answer(options: argparse.Namespace) -> dict[str, Any]:
     }
 
 
+def _arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("page", metavar=PAGE_METAVAR, help="a file, a URL, or standard input")
+    parser.add_argument(
+        "--key",
+        metavar="KEY",
+        help="the page's identity, such as its URL, to tell unchanged from new (default: its "
+        "URL after redirects)",
+    )
+    parser.add_argument(
+        "--stored",
+        action="store_true",
+        help="fetch nothing: show only what the index has stored about the page with this key",
+    )
+    parser.add_argument(
+        "--top",
+        metavar="N",
+        type=number(0),
+        default=20,
+        help="number of matches to show (default: %(default)s)",
+    )
+
+
 COMMAND = Command(
     "query",
     "find pages near a page, and predict its verdict",
@@ -149,29 +171,15 @@ would do with the page if it had seen all pages of the index; and what the index
 it: since when it is a representative, and which pages it was a near-duplicate of. Writes nothing.
 The exit code is 1 if --stored finds nothing.
 
-  {program} query 'https://example.com/article?print=1'
-  {program} query --spider news page.html
-  {program} query --stored https://example.com/print?article=7
-  curl -s https://example.com/ | {program} query --key https://example.com/ -
+  %(prog)s 'https://example.com/article?print=1'
+  %(prog)s --spider news page.html
+  %(prog)s --stored https://example.com/print?article=7
+  curl -s https://example.com/ | %(prog)s --key https://example.com/ -
 
 Pages are fetched with the project's settings, and fingerprinted by the scheme of the index.
 """,
     _run,
-    (
-        argument("page", metavar=PAGE_METAVAR, help="a file, a URL, or standard input"),
-        argument(
-            "--key",
-            metavar="KEY",
-            help="the page's identity, such as its URL, to tell unchanged from new (default: its "
-            "URL after redirects)",
-        ),
-        argument(
-            "--stored",
-            action="store_true",
-            help="fetch nothing: show only what the index has stored about the page with this key",
-        ),
-        number_argument("--top", "number of matches to show", 0, default=20),
-    ),
+    _arguments,
     index=True,
     settings=("max-distance", "max-bytes"),
 )

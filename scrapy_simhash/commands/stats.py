@@ -6,7 +6,7 @@ import re
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from scrapy_simhash.commands._command import Command, argument, index_location, number_argument
+from scrapy_simhash.commands._command import Command, index_location, number
 from scrapy_simhash.commands._output import note, reason_of, show_json, show_result
 
 if TYPE_CHECKING:
@@ -24,22 +24,21 @@ def _stats(options: argparse.Namespace) -> None:
     with opened_store(where) as store:
         found, entries, size = duplication(store), len(store), store.size_bytes()
         manifest = store.manifest
-    distances, plan = found.distances, manifest.plan
-    nearest, farthest = min(distances, default=0), max(distances, default=-1)
     result: dict[str, Any] = {
         "index": str(where),
         "database": manifest.database,
         "scheme": manifest.scheme.id,
         "max_distance": manifest.max_distance,
         "confirmation": asdict(manifest.confirmation),
-        "plan": asdict(plan),
+        "plan": asdict(manifest.plan),
+        "recall": manifest.plan.recall(manifest.max_distance),
         "file_bytes": size,
         "representatives": found.representatives,
         "entries": entries,
         "near_duplicates": found.near_duplicates,
         "similar": len(found.similar),
         "log_lines": found.lines,
-        "distances": {distance: distances[distance] for distance in range(nearest, farthest + 1)},
+        "distances": dict(sorted(found.distances.items())),
         "clusters": len(found.clusters),
         "largest_clusters": [
             {"representative": cluster.representative, "near_duplicates": len(cluster) - 1}
@@ -54,18 +53,17 @@ def _stats(options: argparse.Namespace) -> None:
             for host, count in found.hosts.most_common(options.top)
         ],
     }
-    if options.tables:
-        steps = range(plan.guaranteed_distance + 1, plan.bits, max(plan.bits // 64, 1))
-        k = manifest.max_distance
-        result["tables"] = {
-            "tables": len(plan.tables),
-            "guaranteed_distance": plan.guaranteed_distance,
-            "recall": plan.recall(k),
-            "expected_recall": {
-                d: plan.expected_recall(d) for d in steps if d <= 2 * k and not plan.probes
-            },
-        }
     show_result(options, result)
+
+
+def _stats_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--top",
+        metavar="N",
+        type=number(0),
+        default=10,
+        help="number of clusters and hosts to show (default: %(default)s)",
+    )
 
 
 STATS = Command(
@@ -75,17 +73,14 @@ STATS = Command(
 Shows the number of pages in an index; the near-duplicates by distance, cluster and host; and the
 size, the scheme and the tables of the index.
 
-  {program} stats --spider news
-  {program} stats --index .scrapy/simhash/spiders/news --tables --json
+  %(prog)s --spider news
+  %(prog)s --index .scrapy/simhash/spiders/news --json
 
 Each page counts by its latest verdict. Hosts are sorted by near-duplicates, each of which wastes a
 request of a crawl.
 """,
     _stats,
-    (
-        number_argument("--top", "number of clusters and hosts to show", 0, default=10),
-        argument("--tables", action="store_true", help="also show which pairs the tables find"),
-    ),
+    _stats_arguments,
     index=True,
 )
 
@@ -122,7 +117,7 @@ def _clusters(options: argparse.Namespace) -> None:
             members: [
                 {name: getattr(line, name) for name in ("key", "distance", "similarity", "action")}
                 | {"reason": reason_of(line, manifest, (line.label, labels.get(key, "")))}
-                for line in lines[: options.members or None]
+                for line in lines
             ],
         }
         for key, lines in clusters[: options.top or None]
@@ -144,7 +139,25 @@ def _has_page_on(host: str, representative: str, lines: Sequence[NearDuplicate])
     from scrapy_simhash.maintenance.duplication import host_of
 
     hosts = {host_of(key) for key in (representative, *(line.key for line in lines))}
-    return host.lower() in hosts | {re.sub(r":\d+$", "", with_port) for with_port in hosts}
+    return any(re.fullmatch(re.escape(host.lower()) + r"(:\d+)?", one) for one in hosts)
+
+
+def _clusters_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--similar", action="store_true", help="list similar pages instead of near-duplicates"
+    )
+    parser.add_argument(
+        "--host",
+        metavar="NAME",
+        help="list only clusters with a page of this host; a name without a port matches any port",
+    )
+    parser.add_argument(
+        "--top",
+        metavar="N",
+        type=number(0),
+        default=20,
+        help="number of clusters to show; 0 for all (default: %(default)s)",
+    )
 
 
 CLUSTERS = Command(
@@ -154,30 +167,13 @@ CLUSTERS = Command(
 Lists clusters, the largest first: each representative, and below it its near-duplicates with their
 distance, similarity and action.
 
-  {program} clusters --top 5 --members 10
-  {program} clusters --similar
-  {program} clusters --host www.example.com
+  %(prog)s --top 5
+  %(prog)s --similar
+  %(prog)s --host www.example.com
 
 A similar page is within k bits of another page but not a copy of it, so the crawl kept it.
 """,
     _clusters,
-    (
-        argument(
-            "--similar", action="store_true", help="list similar pages instead of near-duplicates"
-        ),
-        argument(
-            "--host",
-            metavar="NAME",
-            help="list only clusters with a page of this host; a name without a port matches any "
-            "port",
-        ),
-        number_argument("--top", "number of clusters to show; 0 for all", 0, default=20),
-        number_argument(
-            "--members",
-            "number of pages to show below each representative; 0 for all",
-            0,
-            default=0,
-        ),
-    ),
+    _clusters_arguments,
     index=True,
 )

@@ -169,7 +169,7 @@ class SettingsReader:
         name = self("SIMHASH_REDIS_KEY")
         if owner is None and "%(spider)" in name:
             raise SimhashError(
-                "the index in Redis is named after a spider: give --spider or --redis-key"
+                "the index in Redis is named after a spider: give --spider or --index"
             )
         name %= {"spider": owner}
         if "{" in name or "}" in name:

@@ -1,14 +1,13 @@
 """Check the consistency of an index, and repair one in a directory.
 
-Each row must be readable, the counts in the state row must match, and no page may have two entries.
-Tables are not checked: opening an index makes them again if they don't fit. In Redis, each entry
-must be readable and have a row in the journal.
+Each row must be readable, and the counts in the state row must match. Tables are not checked:
+opening an index makes them again if they don't fit. In Redis, each entry must be readable and have
+a row in the journal.
 """
 
 from __future__ import annotations
 
 import shutil
-from array import array
 from collections import Counter
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field, replace
@@ -97,7 +96,7 @@ def check(where: Location) -> CheckReport:
 
 def _check_rows(database: Database, manifest: Manifest, report: CheckReport) -> None:
     """Check all rows."""
-    hashes, last_sequence, text_bytes = array("q"), 0, 0
+    last_sequence = text_bytes = 0
     state: State | None = None
     width_bytes = manifest.plan.bits // 8
     if next(database.rows(b"", records.END), None) is None:
@@ -109,7 +108,6 @@ def _check_rows(database: Database, manifest: Manifest, report: CheckReport) -> 
             state = content
         elif kind == _ENTRY:
             report.entries += 1
-            hashes.append(hash(content.key))
             last_sequence = max(last_sequence, content.number, content.last_sequence)
         elif kind == _LINE:
             report.near_duplicates += 1
@@ -117,7 +115,6 @@ def _check_rows(database: Database, manifest: Manifest, report: CheckReport) -> 
         elif kind == _TEXT:
             key, text = content
             text_bytes += len(records.text_row_key(key)) + len(text)
-    _report_repeated(database, width_bytes, hashes, report)
     if state is None:
         if database.get(records.STATE_KEY) is None:  # else it was reported as damaged
             report.add("the state row is missing")
@@ -133,22 +130,6 @@ def _check_rows(database: Database, manifest: Manifest, report: CheckReport) -> 
             f"sequence {last_sequence} is in use, but the state row says that "
             f"{state.next_sequence} comes next"
         )
-
-
-def _report_repeated(
-    database: Database, width_bytes: int, hashes: array[int], report: CheckReport
-) -> None:
-    """Report pages with two entries. :param hashes: of the page keys of all entries."""
-    import numpy as np
-
-    distinct, counts = np.unique(np.array(hashes, np.int64), return_counts=True)
-    repeated = {*distinct[counts > 1].tolist()}  # also hashes that are equal by chance
-    first: dict[str, int] = {}
-    for kind, entry in _rows(database, width_bytes) if repeated else ():
-        if kind == _ENTRY and hash(entry.key) in repeated:
-            other = first.setdefault(entry.key, entry.ordinal)
-            if other != entry.ordinal:
-                report.add(f"{entry.key!r} has two entries, {other} and {entry.ordinal}")
 
 
 def repair(directory: Path) -> RepairReport:

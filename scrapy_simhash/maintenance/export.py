@@ -13,23 +13,18 @@ Records are sorted by age, because the oldest of equally near pages becomes the 
 
 from __future__ import annotations
 
-import gzip
 import json
-import sys
 import time
 from collections import Counter
-from contextlib import ExitStack, contextmanager, nullcontext
+from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from scrapy_simhash.documents.files import DamagedFile, replaced, standard_input, uncompressed
+from scrapy_simhash.documents.files import DamagedFile, standard_input, uncompressed
 from scrapy_simhash.errors import SchemeError, SimhashError
 from scrapy_simhash.evidence import decode_evidence, encode_evidence
 from scrapy_simhash.fingerprint import from_hex, to_hex
-from scrapy_simhash.index import opened_database
 from scrapy_simhash.index.base import Entry
-from scrapy_simhash.index.redis import RedisAddress
-from scrapy_simhash.index.rows import Rows
 from scrapy_simhash.maintenance.rewriting import making
 from scrapy_simhash.maintenance.sources import Location, opened_store
 from scrapy_simhash.sketch import SKETCH_BYTES
@@ -38,7 +33,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from scrapy_simhash.index.manifest import Manifest
-    from scrapy_simhash.index.redis.store import RedisStore
     from scrapy_simhash.scheme import Scheme
 
 
@@ -74,7 +68,7 @@ def near_duplicate_records(where: Location) -> Iterator[dict[str, Any]]:
     """Yield the log lines of near-duplicates as records, oldest first; for the fields, see
     `NearDuplicate`, for errors `opened_store`.
     """
-    with _opened_rows(where) as store:
+    with opened_store(where) as store:
         scheme = store.manifest.scheme
         for line in store.near_duplicates():
             if not line.confirmed:
@@ -90,17 +84,6 @@ def near_duplicate_records(where: Location) -> Iterator[dict[str, Any]]:
                 "similarity_percent": None if similarity is None else round(100 * similarity),
                 "action": line.action,
             }
-
-
-@contextmanager
-def _opened_rows(where: Location) -> Iterator[Rows | RedisStore]:
-    """Yield the rows of an index without tables, which need that each entry can be read."""
-    if isinstance(where, RedisAddress):
-        with where.opened_store() as store:
-            yield store
-        return
-    with opened_database(where) as (manifest, database):
-        yield Rows(database, manifest)
 
 
 def import_entries(
@@ -176,30 +159,6 @@ def _entry(record: Mapping[str, Any], scheme: Scheme, number: int, now_s: int) -
     )
 
 
-STANDARD_STREAM = "-"
-
-
-def write_records(name: str, records: Iterable[Mapping[str, Any]]) -> int:
-    """Write records as JSON lines to a file atomically, or to standard output; return their number.
-
-    :param name: a file name, or ``-`` for standard output. ``.gz`` compresses.
-    :raises SimhashError: standard output is closed.
-    :raises OSError: the file cannot be written.
-    """
-    count = 0
-    with ExitStack() as stack:
-        if name != STANDARD_STREAM:
-            temporary = stack.enter_context(replaced(Path(name)))
-            open_text = gzip.open if name.lower().endswith(".gz") else open
-            file: Any = open_text(temporary, "wt", encoding="utf-8", newline="\n")
-            stack.enter_context(file)
-        elif (file := sys.stdout) is None:
-            raise SimhashError("standard output is closed: name a file")
-        for count, record in enumerate(records, 1):  # noqa: B007 - the last one counts
-            file.write(json.dumps(record) + "\n")
-    return count
-
-
 def read_records(name: str) -> Iterator[PlacedRecord]:
     """Yield the records of a file of JSON lines without checking their fields.
 
@@ -210,9 +169,7 @@ def read_records(name: str) -> Iterator[PlacedRecord]:
     number = 0
     try:
         with (
-            (
-                nullcontext(standard_input()) if name == STANDARD_STREAM else Path(name).open("rb")
-            ) as file,
+            nullcontext(standard_input()) if name == "-" else Path(name).open("rb") as file,
             uncompressed(file) as lines,
         ):
             for number, line in enumerate(lines, 1):

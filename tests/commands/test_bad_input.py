@@ -44,7 +44,7 @@ FILES = {
         ("extract page.html -s SIMHASH_EXTRACTOR=nowhere.at_all", 1, "ModuleNotFoundError"),
         ("extract page.html -s SIMHASH_MIN_TOKEN=9", 1, "did you mean SIMHASH_MIN_TOKENS?"),
         ("extract page.html -s SIMHASH_MIN_TOKENS", 1, "give NAME=VALUE"),
-        ("extract page.html --min-tokens x", 2, "SIMHASH_MIN_TOKENS"),
+        ("extract page.html --min-tokens x", 1, "SIMHASH_MIN_TOKENS"),
         ("extract page.html --nope", 2, "unrecognized arguments: --nope"),
         ("compare - -", 1, "can be read once"),
         ("compare letter.txt", 2, "required"),
@@ -55,13 +55,12 @@ FILES = {
         ("calibrate --sample 1 pages", 2, "from 2 to 20000"),
         ("index stats --index redis://:geheim@127.0.0.1:1/0#x", 1, "reached"),
         ("index stats -s SIMHASH_INDEX=redis", 1, "SIMHASH_REDIS_URL"),
-        ("index stats --redis redis://a -s SIMHASH_REDIS_KEY=x{", 1, "SIMHASH_REDIS_KEY"),
-        ("index stats --index x --redis redis://:geheim@127.0.0.1:1", 2, "--index cannot"),
+        ("index stats --index redis://a#x{", 1, "has braces"),
         ("index stats --nope", 2, "unrecognized arguments: --nope"),
         ("index query letter.txt --nope", 2, "unrecognized arguments: --nope"),
         ("index merge redis://:geheim@127.0.0.1:1/0 --index .", 1, "name of the index"),
         ("index merge '' --index .", 1, "empty"),
-        ("index import x.jsonl", 2, "give NEW"),
+        ("index import x.jsonl", 2, "required: NEW"),
     ],
 )
 def test_what_cannot_be_done(run, folder, arguments, code, told):
@@ -74,7 +73,7 @@ def test_what_cannot_be_done(run, folder, arguments, code, told):
     assert (ran.code, ran.out) == (code, "")
     assert told in ran.err
     assert "geheim" not in ran.err
-    if code == 2:
+    if code == 2 and "--nope" not in arguments:
         command = " ".join(arguments.split()[: 2 if arguments.startswith("index") else 1])
         assert f" {command} [-h]" in ran.err.splitlines()[0]
     assert sorted(folder.rglob("*")) == before

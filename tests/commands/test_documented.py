@@ -96,9 +96,8 @@ def test_documented_options_exist():
 @pytest.mark.parametrize("name", OWN)
 def test_help_explains_with_examples(name):
     text = PARSERS[name].format_help()
-    program = PARSERS[name].prog.rpartition(" ")[0]
-    assert "{program}" not in text
-    assert f"  {program} " in PARSERS[name].description
+    assert "%(prog)s" not in text
+    assert f"  {PARSERS[name].prog}" in text
     for action in PARSERS[name]._actions:
         assert action.help or isinstance(action, argparse._SubParsersAction), action
 

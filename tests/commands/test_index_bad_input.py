@@ -38,7 +38,7 @@ ARGUMENTS = {
     "index remove": ["https://nowhere.example/"],
     "index rebuild": ["-s", "SIMHASH_MAX_DISTANCE=40"],
     "index merge": ["other"],
-    "index export": ["-"],
+    "index export": [],
 }
 # Those that take no index, or not by --index.
 OTHERS = {"index import", "extract", "compare", "calibrate", "dedupe"}
@@ -223,23 +223,6 @@ def test_an_index_is_not_imported_over(run, index, folder):
     assert run("index", "import", "none.jsonl", "new").code == 0
     with open_index(folder / "new") as empty:
         assert len(empty) == 0
-
-
-EXPORTED = {
-    "folder": "folder is a folder",
-    "no/such/place.jsonl": "no/such/place.jsonl cannot be written: there is no folder no/such",
-    "": "the file name is empty",
-    "taken.jsonl": "taken.jsonl exists already: --overwrite",
-}
-
-
-@pytest.mark.parametrize("name", EXPORTED)
-def test_files_that_cannot_be_exported_to(run, index, folder, name):
-    (folder / "folder").mkdir()
-    (folder / "taken.jsonl").write_text("mine")
-    before = state_of(folder)
-    assert_error(run("index", "export", "--index", index, name), EXPORTED[name])
-    assert state_of(folder) == before
 
 
 @pytest.mark.parametrize("other", ["missing", "page", ""])

@@ -1,5 +1,6 @@
 """Commands on an index, that of the demo's crawl: what they show, and what they change."""
 
+import gzip
 import json
 import re
 import shutil
@@ -188,28 +189,15 @@ def test_rebuild(ran_json, run, index):
     assert check(index).problems == []
 
 
-def test_stats_show_what_the_tables_find(run, ran_json, index):
-    plan = Manifest.read(index).plan
-    found = ran_json("index", "stats", "--tables")["tables"]
-    assert (found["tables"], found["guaranteed_distance"]) == (len(plan.tables), plan.blocks - 1)
-    assert (found["recall"], found["expected_recall"]) == (plan.recall(52), {})
-    run("index", "rebuild", "--max-distance", "3", "--pages", "1000")
-    plan = Manifest.read(index).plan
-    shown = run("index", "stats", "--tables").out
-    assert f"guaranteed_distance  {plan.guaranteed_distance}\n" in shown
-
-
 def test_export_import_and_merge(ran_json, run, index, folder):
+    text = run("index", "export").out
+    assert [json.loads(line) for line in text.splitlines()] == list(entry_records(index))
+    (folder / "e.jl").write_text(text)
+    (folder / "e.jsonl.gz").write_bytes(gzip.compress(text.encode()))
     for name in ("e.jsonl.gz", "e.jl"):
-        assert ran_json("index", "export", name)["records"] == len(entries(index))
         assert ran_json("index", "import", name, f"new {name}")["entries"] == len(entries(index))
         assert [*entries(folder / f"new {name}")] == [*entries(index)]
-    assert run("index", "export", "e.jl").code == 1
-    assert "--overwrite" in run("index", "export", "e.jl").err
-    assert run("index", "export", "--overwrite", "e.jl").code == 0
-    lines = run("index", "export", "-").out.splitlines()
-    assert [json.loads(line) for line in lines] == list(entry_records(index))
-    lines = run("index", "export", "--near-duplicates", "-").out.splitlines()
+    lines = run("index", "export", "--near-duplicates").out.splitlines()
     assert [json.loads(line)["key"] for line in lines] == near_keys(index)
     new = folder / "new e.jsonl.gz"
     found = ran_json("index", "merge", "--index", new, index)
@@ -271,12 +259,8 @@ def test_clusters_are_as_the_crawl_found_them(run, index):
     # How many pages a crawl finds similar depends on the order of its answers.
     said = r"([\d,]+ only similar to others: --similar lists them\n)?"
     assert re.fullmatch(f"{said}{len(sizes) - 2} more clusters: --top 0 shows all\n", ran.err)
-    [short] = json.loads(run("index", "clusters", "--json", "--top", "1", "--members", "1").out)[
-        "shown"
-    ]
     full = found["shown"][0]
     assert full["pages"] == len(full["near_duplicates"]) + 1 > 2
-    assert short == full | {"near_duplicates": full["near_duplicates"][:1]}
     reasons = [one["reason"] for one in full["near_duplicates"]]
     assert all("a copy: " in reason and 'names "' in reason for reason in reasons)
 

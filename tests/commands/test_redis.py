@@ -41,8 +41,8 @@ def address(redis_server):
 
 
 @pytest.fixture
-def options(address):
-    return ("--redis", address.url, "--redis-key", address.name)
+def options(where):
+    return ("--index", where)
 
 
 @pytest.fixture
@@ -88,7 +88,7 @@ def test_damaged_rows_are_not_to_be_repaired_in_redis(run, filled, options):
         name = store.layout.state("entries")
         digest = next(iter(store.server.call("HKEYS", name)))
         store.server.call("HSET", name, digest, b"{")
-    ran = run("index", "export", "-", *options)
+    ran = run("index", "export", *options)
     assert ran.code == 1
     assert "damaged" in ran.err
     assert "restore a backup of the server" in ran.err
@@ -98,18 +98,18 @@ def test_damaged_rows_are_not_to_be_repaired_in_redis(run, filled, options):
         delete(filled)
 
 
-def test_there_and_back(ran_json, index, filled, options, folder):
+def test_there_and_back(run, ran_json, index, filled, options):
     assert list(entry_records(filled)) == list(entry_records(index))
     assert list(near_duplicate_records(filled)) == list(near_duplicate_records(index))
-    ran_json("index", "export", "there.jsonl.gz", *options)
-    ran_json("index", "import", "there.jsonl.gz", "back")
+    Path("there.jsonl").write_text(run("index", "export", *options).out)
+    ran_json("index", "import", "there.jsonl", "back")
     fields = ("near_duplicates",)
-    there, back = list(entry_records(index)), list(entry_records(folder / "back"))
+    there, back = list(entry_records(index)), list(entry_records(Path("back")))
     assert [without(one, *fields) for one in back] == [without(one, *fields) for one in there]
     ran_json("index", "import", "nothing.jsonl", "empty")
     ran_json("index", "merge", "--index", "empty", f"{filled.url}#{filled.name}")
-    assert list(entry_records(folder / "empty")) == there
-    assert list(near_duplicate_records(folder / "empty")) == list(near_duplicate_records(index))
+    assert list(entry_records(Path("empty"))) == there
+    assert list(near_duplicate_records(Path("empty"))) == list(near_duplicate_records(index))
 
 
 def test_merging_in_redis_is_merging_in_a_directory(ran_json, run, index, filled, options):
@@ -128,7 +128,7 @@ def test_merging_in_redis_is_merging_in_a_directory(ran_json, run, index, filled
 
 
 def test_imports_are_all_or_nothing(ran_json, run, index, address, where):
-    ran_json("index", "export", "pages.jsonl", "--index", index)
+    Path("pages.jsonl").write_text(run("index", "export", "--index", index).out)
     count = ran_json("index", "import", "pages.jsonl", where)["entries"]
     assert check(address).entries == count
     with address.open() as opened:
@@ -197,8 +197,8 @@ def test_settings_name_the_index(run, filled, folder, redis_server, monkeypatch)
     assert (ran.code, ran.err) == (0, "")
     assert str(filled) in ran.out
     ran = run("index", "stats")
-    assert (ran.code, "give --spider or --redis-key" in ran.err) == (1, True)
-    assert run("index", "stats", "--redis-key", "site:simhash").code == 0
+    assert (ran.code, "give --spider or --index" in ran.err) == (1, True)
+    assert run("index", "stats", "-s", "SIMHASH_REDIS_KEY=site:simhash").code == 0
     (folder / "empty").mkdir()
     ran = run("index", "stats", "--index", "empty")
     assert (ran.code, "there is no index" in ran.err) == (1, True)

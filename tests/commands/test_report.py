@@ -7,8 +7,6 @@ import pytest
 
 from scrapy_simhash import open_index
 
-from .conftest import MODULE
-
 END = "</html>"
 ORIGINAL = 0x123456789ABCDEF0
 needs_devices = pytest.mark.skipif(
@@ -41,34 +39,6 @@ def test_it_is_a_file(run, index, folder):
         "simhash-report.html",
         "other.html",
     }
-
-
-def test_the_name_of_a_spider_is_no_file(run, index, folder):
-    ran = run("report", *index, "news")
-    assert (ran.code, ran.out) == (1, "")
-    assert "ends with .html; --spider NAME chooses a spider" in ran.err
-
-
-@needs_devices
-def test_standard_output_has_the_page_and_no_more(run_process, index, folder, monkeypatch):
-    monkeypatch.setenv("PYTHONIOENCODING", "ascii")
-    piped = run_process(*MODULE, "report", *index, "-")
-    assert (piped.code, piped.err) == (0, "")
-    assert is_a_page(piped.out)
-    assert "–" in piped.out  # it is in UTF-8, whatever the terminal is
-    with (folder / "sent.html").open("w") as file:
-        sent = run_process(*MODULE, "report", *index, "-", stdout=file)
-    assert (sent.code, sent.err) == (0, "")
-    assert is_a_page((folder / "sent.html").read_text(encoding="utf-8"))
-
-
-@needs_devices
-def test_a_full_disk_under_standard_output(run_process, index):
-    with Path("/dev/full").open("w") as full:
-        ran = run_process(*MODULE, "report", *index, "-", stdout=full)
-    assert (ran.code, ran.err.count("\n")) == (1, 1)
-    assert ran.err.startswith("error: ")
-    assert "No space left" in ran.err
 
 
 @needs_devices

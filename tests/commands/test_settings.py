@@ -25,11 +25,6 @@ from scrapy_simhash.commands.main import build_parser
         ("--incremental", "SIMHASH_INCREMENTAL", True),
         ("--distinct-by sku --distinct-by .price", "SIMHASH_DISTINCT_BY", ("sku", ".price")),
         ("--pages 1000", "SIMHASH_EXPECTED_PAGES", 1000),
-        ("--redis redis://a.example", "SIMHASH_INDEX", "redis"),
-        ("--redis-key news", "SIMHASH_INDEX", "redis"),
-        ("--redis-key news", "SIMHASH_REDIS_KEY", "news"),
-        ("--redis-cluster", "SIMHASH_REDIS_CLUSTER", True),
-        ("--redis-cluster", "SIMHASH_INDEX", None),
     ],
 )
 def test_an_option_sets_its_setting(folder, given, name, value):
@@ -46,7 +41,6 @@ def test_an_option_sets_its_setting(folder, given, name, value):
 
 SCHEME = "--preset wide --extractor text --select a --remove b --min-tokens 5"
 COPIES = "--max-distance 5 --min-resemblance 1 --no-same-title"
-REDIS = "--redis redis://a.example --redis-key x --redis-cluster"
 
 
 @pytest.mark.parametrize(
@@ -56,12 +50,9 @@ REDIS = "--redis redis://a.example --redis-key x --redis-cluster"
         f"compare {SCHEME} {COPIES} --max-bytes 9 a b",
         f"calibrate {SCHEME} {COPIES} --max-bytes 9 a",
         f"dedupe {SCHEME} {COPIES} --max-bytes 9 --action tag --incremental --distinct-by a b",
-        f"index query --max-distance 5 --max-bytes 9 {REDIS} a",
-        f"index rebuild {SCHEME} --max-distance 5 --pages 5 {REDIS}",
-        f"index import {SCHEME} --max-distance 5 --pages 5 {REDIS} a",
-        *(f"index {name} {REDIS}" for name in ("stats", "clusters", "check", "remove a")),
-        *(f"index {name} {REDIS}" for name in ("merge a", "export a")),
-        f"report {REDIS} a",
+        "index query --max-distance 5 --max-bytes 9 a",
+        f"index rebuild {SCHEME} --max-distance 5 --pages 5",
+        f"index import {SCHEME} --max-distance 5 --pages 5 a b",
     ],
 )
 def test_commands_take_the_options(given):

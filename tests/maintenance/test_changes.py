@@ -220,7 +220,7 @@ def test_the_command_writes_one_json_document_a_line(tmp_path, capsys):
     played.crawl(2, {A: "b"})
 
     def changed(since, code=0):
-        command = ["index", "export", "--index", str(played.where), f"--changes-since={since}", "-"]
+        command = ["index", "export", "--index", str(played.where), f"--changes-since={since}"]
         assert main(command) == code
         return capsys.readouterr().out
 

@@ -8,10 +8,10 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from scrapy_simhash.commands._command import Command, argument
+from scrapy_simhash.commands._command import Command
 from scrapy_simhash.commands._output import note, progress, show_result
 from scrapy_simhash.commands._pages import (
-    FIELD_ARGUMENTS,
+    add_field_arguments,
     existing_paths,
     is_url,
     load_page,
@@ -29,16 +29,25 @@ _SHOWN_SOURCES = 10
 _SHOWN_SKIPS = 20
 
 
-_ARGUMENTS = (
-    argument(
+def _add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("files", nargs="+", metavar="FILE", help="a file or folder")
+    _add_common_arguments(parser)
+
+
+def _check_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("text", metavar="FILE|URL|-", help="a file, a page, or standard input")
+    _add_common_arguments(parser)
+
+
+def _add_common_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
         "--index",
         metavar="DIR",
         help="directory of the index (default: that of the setting SIMHASH_PASSAGES, or "
         "simhash-passages; in .scrapy of the project or, outside a project, of the working "
         "directory)",
-    ),
-    *FIELD_ARGUMENTS,
-)
+    )
+    add_field_arguments(parser)
 
 
 def _index_directory(options: argparse.Namespace) -> Path:
@@ -130,8 +139,8 @@ COMMAND = Command(
     """\
 Finds sentences that appear elsewhere, word for word or nearly so.
 
-  {program} passages add reports/ pages.jsonl
-  {program} passages check letter.txt
+  %(prog)s add reports/ pages.jsonl
+  %(prog)s check letter.txt
 """,
     None,
     json=False,
@@ -147,11 +156,11 @@ A text file or an HTML page is one document, named by its path. Only the main te
 Each line of a JSON lines file is one document, named by its url or id. Files may be compressed by
 gzip. Hidden files in folders are ignored.
 
-  {program} add reports/ pages.jsonl.gz
-  {program} add --text-field body --name-field link items.jl
+  %(prog)s reports/ pages.jsonl.gz
+  %(prog)s --text-field body --name-field link items.jl
 """,
             _add,
-            (argument("files", nargs="+", metavar="FILE", help="a file or folder"), *_ARGUMENTS),
+            _add_arguments,
         ),
         Command(
             "check",
@@ -159,17 +168,14 @@ gzip. Hidden files in folders are ignored.
             """\
 Shows which passages of a text appear in the documents of the index, and where.
 
-  {program} check letter.txt
-  {program} check https://example.com/ferries
-  pdftotext report.pdf - | {program} check --json -
+  %(prog)s letter.txt
+  %(prog)s https://example.com/ferries
+  pdftotext report.pdf - | %(prog)s --json -
 
 Similarities go from 0 to 1 (equal): 1 - edits / length.
 """,
             _check,
-            (
-                argument("text", metavar="FILE|URL|-", help="a file, a page, or standard input"),
-                *_ARGUMENTS,
-            ),
+            _check_arguments,
         ),
     ),
 )

@@ -7,7 +7,7 @@ from functools import partial
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from scrapy_simhash.commands._command import Command, argument, index_location
+from scrapy_simhash.commands._command import Command, index_location
 from scrapy_simhash.commands._output import note, show_result
 from scrapy_simhash.errors import SimhashError
 from scrapy_simhash.extras.url_rules.evidence import RuleRecord, decode_rules, encode_rules
@@ -128,6 +128,27 @@ def _with_removed(rule: Rule, row: bytes | None) -> bytes:
     return encode_rules(decode_rules(row) | {rule: RuleRecord("removed")})
 
 
+def _arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--site", metavar="NAME", help="only rules of this registered domain")
+    parser.add_argument(
+        "--all",
+        action="store_true",
+        help="also list rules without enough evidence, and removed ones",
+    )
+    group = parser.add_mutually_exclusive_group()
+    group.add_argument(
+        "--remove",
+        metavar="ID",
+        nargs="+",
+        help="remove rules, and do not learn them again",
+    )
+    group.add_argument(
+        "--forget",
+        action="store_true",
+        help="delete all rules, or those of --site; crawls may learn them again",
+    )
+
+
 COMMAND = Command(
     "rules",
     "list or change the rules of URLs",
@@ -136,31 +157,11 @@ Lists the rules of URLs that crawls have learned with SIMHASH_URL_RULES: what th
 and against them, and the requests that they spared or would have spared. Removed rules are not
 learned again, unless --forget deletes all rules.
 
-  {program} rules
-  {program} rules --site example.com --all
-  {program} rules --remove 1f3a77c2
+  %(prog)s
+  %(prog)s --site example.com --all
+  %(prog)s --remove 1f3a77c2
 """,
     _run,
-    (
-        argument("--site", metavar="NAME", help="only rules of this registered domain"),
-        argument(
-            "--all",
-            action="store_true",
-            help="also list rules without enough evidence, and removed ones",
-        ),
-        argument(
-            "--remove",
-            metavar="ID",
-            nargs="+",
-            help="remove rules, and do not learn them again",
-            instead="action",
-        ),
-        argument(
-            "--forget",
-            action="store_true",
-            help="delete all rules, or those of --site; crawls may learn them again",
-            instead="action",
-        ),
-    ),
+    _arguments,
     index=True,
 )
