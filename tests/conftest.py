@@ -1,11 +1,10 @@
-"""What all tests share: how hard hypothesis tries, where caches go, real pages if there are any."""
+"""What all tests share: how hard hypothesis tries, and where caches go."""
 
 from __future__ import annotations
 
 import os
 import time
 from importlib.util import find_spec
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -13,8 +12,7 @@ from hypothesis import settings
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-
-SHARED = Path(__file__).resolve().parents[2] / "shared"
+    from pathlib import Path
 
 # Fixed examples by default, so that a run says something about the code alone.
 for name, max_examples in (("quick", 30), ("ci", 100)):
@@ -89,11 +87,3 @@ def cache_home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("XDG_CACHE_HOME", str(directory))
         yield directory
-
-
-@pytest.fixture(scope="session")
-def shared() -> Path:
-    """Real pages, which are not part of the project."""
-    if not SHARED.is_dir():
-        pytest.skip("no real pages: there is no directory `shared` beside the repository")
-    return SHARED
