@@ -19,7 +19,7 @@ from scrapy_simhash.index.store import Store
 from scrapy_simhash.index.tables import runs, tables
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
     from pathlib import Path
 
     from scrapy_simhash.confirmation import Confirmation
@@ -50,29 +50,18 @@ KINDS = [kind_parameter("memory"), *DATABASE_KINDS]
 INSTALLED_KINDS = [kind for kind, package in PACKAGES.items() if find_spec(package) is not None]
 
 
-def shrink_tables(
-    set_constant: Callable[[object, str, int], None],
-    *,
-    unsorted: int = 3,
-    memory: int = 7,
-    step: int = 4,
-    few: int = 1,
-) -> None:
-    """Let tables sort after so few rows, and write files bit by bit."""
-    set_constant(tables, "UNSORTED_ROWS", unsorted)
-    set_constant(tables, "MEMORY_ROWS", memory)
-    set_constant(tables, "FEW_ROWS", few)
-    set_constant(entry_tables, "FEW_ROWS", few)
-    for module in (tables, entry_tables):  # a step after each row: a merge takes several rows
-        set_constant(module, "STEP_EVERY", 1)
-    set_constant(runs, "STEP_POSITIONS", step)
-
-
 @contextmanager
-def small_tables(**sizes: int) -> Iterator[None]:
-    """Tables that are made meanwhile are small; see `shrink_tables`."""
+def small_tables(
+    *, unsorted: int = 3, memory: int = 7, step: int = 4, few: int = 1
+) -> Iterator[None]:
+    """Tables that are made meanwhile sort after so few rows, and write files bit by bit."""
     with pytest.MonkeyPatch.context() as patch:
-        shrink_tables(patch.setattr, **sizes)
+        patch.setattr(tables, "UNSORTED_ROWS", unsorted)
+        patch.setattr(tables, "MEMORY_ROWS", memory)
+        for module in (tables, entry_tables):
+            patch.setattr(module, "FEW_ROWS", few)
+            patch.setattr(module, "STEP_EVERY", 1)  # after each row: a merge takes several rows
+        patch.setattr(runs, "STEP_POSITIONS", step)
         yield
 
 

@@ -2,23 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 
 from scrapy_simhash.errors import IndexClosed
 
-from .backends import (
-    DATABASE_KINDS,
-    FAR,
-    KINDS,
-    MemoryBackend,
-    flip,
-    found,
-    make_backend,
-)
+from .backends import DATABASE_KINDS, FAR, flip, found, make_backend
 from .redis_servers import RedisBackend
 
 A, B, C, D = FAR
@@ -83,61 +73,3 @@ def test_the_near_duplicate_log_of_a_closed_index_says_so_and_does_not_hold_it(t
         assert len(list(again.near_duplicates())) == 3
     with pytest.raises(IndexClosed, match="close"):
         list(log)
-
-
-@dataclass
-class Page:
-    """What happens to one page: its observation is settled when `delay` more were observed."""
-
-    key: str
-    fingerprint: int
-    confirmed: bool
-    delay: int
-
-
-def near_duplicates_of(index, pages):
-    """For each page whether it was called one."""
-    called = []
-    due = []
-    for number, page in enumerate(pages):
-        observation = index.observe(page.key, page.fingerprint)
-        called.append(observation.kind == "near-duplicate")
-        due.append((number + page.delay, observation, page.confirmed))
-        for entry in [entry for entry in due if entry[0] <= number]:
-            due.remove(entry)
-            (index.confirm if entry[2] else index.discard)(entry[1])
-    for _, observation, confirmed in due:
-        (index.confirm if confirmed else index.discard)(observation)
-    return called
-
-
-KEYS = st.sampled_from("abcdef")
-CLOSE = st.integers(0, 63)  # with k = 2 about a third of all pairs are near-duplicates
-FATES = {
-    "confirmed": st.sampled_from([True, True, True, False]),
-    "delay": st.sampled_from([0, 0, 1, 3]),
-}
-
-
-# A database syncs files whenever it is opened, which takes as long as the disk takes.
-patient = settings(
-    suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture]
-)
-
-
-@pytest.mark.parametrize("name", KINDS)
-@patient
-@given(
-    site=st.none() | st.fixed_dictionaries(dict.fromkeys("abcdef", CLOSE)),
-    crawls=st.lists(
-        st.lists(st.builds(Page, KEYS, CLOSE, **FATES), max_size=12), min_size=2, max_size=3
-    ),
-)
-def test_a_crawl_has_the_near_duplicates_of_an_empty_index(name, tmp_path_factory, site, crawls):
-    """The site stays the same, or its pages change."""
-    backend = make_backend(name, tmp_path_factory.mktemp("crawls") / "index")
-    for pages in crawls:
-        for page in pages if site else ():
-            page.fingerprint = site[page.key]
-        with backend.open(max_distance=2) as index, MemoryBackend().open(max_distance=2) as fresh:
-            assert near_duplicates_of(index, pages) == near_duplicates_of(fresh, pages)
