@@ -1,4 +1,4 @@
-"""JOBDIR: a crawl that is paused and resumed counts as one crawl."""
+"""JOBDIR: a crawl that is paused while a page fails, and its file. `generated` has other pauses."""
 
 import logging
 import os
@@ -8,23 +8,15 @@ from types import SimpleNamespace
 import pytest
 from scrapy.settings import Settings
 
-from scrapy_simhash import open_index
 from scrapy_simhash.crawl.opening import FILE_NAME, CrawlStarts
-from tests.crawl.harness import Crawl, run
+from tests.crawl.harness import IN_ORDER, Crawl, run
 from tests.crawl.pages import ARTICLES, page, put_articles
 from tests.crawl.retry_spiders import ScriptedSpider, until
 from tests.crawl.spiders import FromCrawler
 
 pytestmark = pytest.mark.thorough
 
-FAMILY = 3
-# In the order in which links are found, wherever the crawl is paused.
-BREADTH_FIRST = {
-    "SCHEDULER_MEMORY_QUEUE": "scrapy.squeues.FifoMemoryQueue",
-    "SCHEDULER_DISK_QUEUE": "scrapy.squeues.PickleFifoDiskQueue",
-}
-ONE_BY_ONE = BREADTH_FIRST | {"CONCURRENT_REQUESTS": 1}
-AT_ONCE = {"CONCURRENT_REQUESTS": 8, "CONCURRENT_REQUESTS_PER_DOMAIN": 8}
+ONE_BY_ONE = IN_ORDER | {"SCHEDULER_DISK_QUEUE": "scrapy.squeues.PickleFifoDiskQueue"}
 PAUSED, FINISHED = "shutdown", "finished"
 
 
@@ -118,54 +110,23 @@ def test_a_file_that_cannot_be_written_or_deleted_is_a_warning(tmp_path, caplog)
 # Crawls
 
 
-@pytest.fixture(scope="module")
-def start(site):
-    """Put articles in several copies, each with links to the copies of the next article."""
+@pytest.mark.parametrize("pauses", [(4,), (5, 1, 6)], ids=str)
+def test_a_paused_crawl_keeps_one_page_of_each_article(site, tmp_path, pauses):
+    """The parameters are the numbers of responses before each pause."""
     names = [name for name in ARTICLES if name.isascii()]
-    families = [[f"/{name}/{copy}" for copy in range(FAMILY)] for name in names]
-    for name, family, following in zip(names, families, [*families[1:], []], strict=True):
-        for copy, path in enumerate(family):
-            site.put(path, page(name, copy=copy or None, links=following))
-    site.put("/start", page("茶园", links=families[0]))
-    return site.url("/start")
-
-
-def crawl_in_parts(directory, start, *pauses, **settings):
-    """Pause a crawl after so many responses each time, and resume it to its end.
-
-    Return the articles that it kept, and its near-duplicates with their representatives.
-    """
+    urls = put_articles(
+        site, *(f"/{name}/{copy} {name} {copy}" for copy in "123" for name in names)
+    )
     results = []
     for responses in (*pauses, 0):
-        how = {"JOBDIR": str(directory / "job"), "CLOSESPIDER_PAGECOUNT": responses}
-        results += run(directory, Crawl([start], {"SIMHASH_WORKERS": 0} | how | settings))
+        how = {"JOBDIR": str(tmp_path / "job"), "CLOSESPIDER_PAGECOUNT": responses}
+        settings = ONE_BY_ONE | how | {"SIMHASH_WORKERS": 0}
+        results += run(tmp_path, Crawl(urls, settings, arguments={"at_once": True}))
     reasons = [result.finish_reason for result in results]
     assert reasons == ["closespider_pagecount"] * len(pauses) + [FINISHED]
-    assert not (directory / "job" / FILE_NAME).exists()
     kept = [item["url"].split("/")[3] for result in results for item in result.items]
-    with open_index(directory / "simhash" / "spiders" / "pages") as index:
-        log = [(one.key, one.representative, one.distance) for one in index.near_duplicates()]
-    return kept, log
-
-
-@pytest.fixture(scope="module")
-def whole(start, module_path):
-    """Run a crawl that is not paused: the site has copies to drop and pages to keep."""
-    kept, log = crawl_in_parts(module_path, start, **ONE_BY_ONE)
-    assert (len({*kept}), len(kept), len(log)) == (8, 8, 7 * (FAMILY - 1))
-    return kept, log
-
-
-@pytest.mark.parametrize("pauses", [(5, 1, 6), (1,), (4,), (11,), (20,)], ids=str)
-def test_one_by_one_a_paused_crawl_finds_the_same_in_the_same_order(start, whole, tmp_path, pauses):
-    assert crawl_in_parts(tmp_path, start, *pauses, **ONE_BY_ONE) == whole
-
-
-@pytest.mark.parametrize("pause_after", [7, 2, 12])
-def test_at_once_a_paused_crawl_keeps_the_same_content(start, whole, tmp_path, pause_after):
-    kept, _ = crawl_in_parts(tmp_path, start, pause_after, SIMHASH_WORKERS=1, **AT_ONCE)
-    # Each article once, whichever of its copies came first.
-    assert sorted(kept) == sorted(whole[0])
+    assert sorted(kept) == sorted(names)
+    assert not (tmp_path / "job" / FILE_NAME).exists()
 
 
 @pytest.mark.parametrize(

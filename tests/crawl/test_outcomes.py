@@ -1,10 +1,7 @@
 """The counts of what happened to seen pages add up, in every mode."""
 
-import threading
-
 import pytest
 
-from scrapy_simhash import open_index
 from scrapy_simhash.crawl.crawl_report import crawl_facts
 from scrapy_simhash.scheme import DEFAULT_PRESET, PRESETS
 from tests.crawl.harness import IN_ORDER, Crawl, crawled, run_named
@@ -140,34 +137,3 @@ def test_tag_shows_the_verdict_to_the_callback(results, site):
     assert copy["verdict"]["representative"] == site.url("/bees")
     assert {len(value) for value in prints} == {PRESETS[DEFAULT_PRESET].scheme.bits // 4}
     assert (int(prints[0], 16) ^ int(prints[1], 16)).bit_count() == copy["verdict"]["distance"]
-
-
-FAMILY = 64
-AT_ONCE = {
-    "CONCURRENT_REQUESTS": FAMILY,
-    "CONCURRENT_REQUESTS_PER_DOMAIN": FAMILY,
-    "SIMHASH_DEBUG": True,
-}
-
-
-@pytest.mark.thorough
-@pytest.mark.parametrize("action", ["drop", "tag", "follow"])
-def test_of_64_near_duplicates_at_once_exactly_one_is_the_original(site, tmp_path, action):
-    """The site serves them only when all were requested."""
-    barrier = threading.Barrier(FAMILY, timeout=30)
-    urls = [site.put(f"/{at}", page("mill", copy=at + 1), barrier=barrier) for at in range(FAMILY)]
-    requests = [{"url": url, "errback": True} for url in urls]
-    how = {"SIMHASH_FOLLOW": True} if action == "follow" else {"SIMHASH_ACTION": action}
-    result = crawled(tmp_path, requests, AT_ONCE | how, arguments={"at_once": True})
-    assert result.finish_reason == "finished"
-    assert (result.stat("new"), result.stat("near_duplicate")) == (1, FAMILY - 1)
-    assert (result.stat("index/size"), len(result.events)) == (1, FAMILY)
-    [original] = [event for event in result.events if event["verdict"]["kind"] == "new"]
-    assert original["what"] == "callback"
-    representatives = {event["verdict"]["representative"] for event in result.events}
-    assert representatives == {None, site.url(original["path"])}
-    assert len(result.seen("callback")) == (1 if action == "drop" else FAMILY)
-    assert len(result.lines("near-duplicate page")) == FAMILY - 1
-    done = {"drop": "dropped", "tag": "tagged", "follow": "followed"}[action]
-    with open_index(tmp_path / "simhash" / "spiders" / "pages") as index:
-        assert [line.action for line in index.near_duplicates()] == [done] * (FAMILY - 1)
