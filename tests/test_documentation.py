@@ -2,18 +2,21 @@
 
 import re
 from importlib.util import find_spec
-from pathlib import Path
 from typing import get_args
 
 import pytest
+from scrapy.settings import Settings
 
+from scrapy_simhash import Addon
+from scrapy_simhash.crawl.settings import SimhashSettings, unknown_settings
 from scrapy_simhash.crawl.settings_table import ADVANCED, FRONT, all_settings
 from scrapy_simhash.index import choose_plan
 from scrapy_simhash.policy import KeptReason
 from scrapy_simhash.scheme import PRESETS
 from scrapy_simhash.setting import markdown
 
-ROOT = Path(__file__).parent.parent
+from .documentation_pages import ROOT, blocks
+
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 REFERENCE = (ROOT / "docs" / "reference.md").read_text(encoding="utf-8")
 SOURCES = {
@@ -113,33 +116,36 @@ def test_reference_lists_every_reason_to_skip():
         assert f"`{reason}`" in listed, reason
 
 
-def python_blocks(path):
-    text = path.read_text(encoding="utf-8")
-    return re.findall(r"```python\n(.*?)```", text, re.DOTALL)
+PYTHON = [
+    pytest.param(
+        block.text,
+        id=str(block),
+        marks=pytest.mark.skipif(
+            "pyspark" in block.text and find_spec("pyspark") is None,
+            reason="`make test-spark` runs it, with its package",
+        ),
+    )
+    for block in blocks()
+    if block.language == "python"
+]
 
 
-def all_blocks():
-    for path in (ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))):
-        for number, block in enumerate(python_blocks(path)):
-            marks = pytest.mark.skipif(
-                "pyspark" in block and find_spec("pyspark") is None,
-                reason="`make test-spark` runs it, with its package",
-            )
-            yield pytest.param(block, id=f"{path.name}-{number}", marks=marks)
-
-
-@pytest.mark.parametrize("block", list(all_blocks()))
-def test_python_in_the_documentation_runs(block, tmp_path, monkeypatch):
+@pytest.mark.parametrize("block", PYTHON)
+def test_python_in_the_documentation_runs_and_its_settings_are_allowed(
+    block, tmp_path, monkeypatch
+):
     monkeypatch.chdir(tmp_path)
-    exec(compile(block, "<documentation>", "exec"), {})
+    named = {}
+    exec(compile(block, "<documentation>", "exec"), named)
+    settings = named.get("custom_settings", {}) | {
+        name: value for name, value in named.items() if name.startswith("SIMHASH_")
+    }
+    assert unknown_settings(Settings(settings)) == {}
+    SimhashSettings(Settings(settings), "spider")
 
 
 def test_the_manual_lines_are_what_the_addon_does():
-    from scrapy.settings import Settings
-
-    from scrapy_simhash import Addon
-
-    (manual,) = [b for b in python_blocks(ROOT / "docs" / "reference.md") if "EXTENSIONS" in b]
+    (manual,) = [b.text for b in blocks() if "\nEXTENSIONS = " in b.text]
     lines = {}
     exec(compile(manual, "<documentation>", "exec"), lines)
     settings = Settings({"SIMHASH_ENABLED": True})

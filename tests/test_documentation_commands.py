@@ -9,11 +9,9 @@ import re
 import shlex
 
 import pytest
-from scrapy.settings import Settings
 
 from scrapy_simhash.choice import choose_preset
 from scrapy_simhash.commands.main import build_parser
-from scrapy_simhash.crawl.settings import SimhashSettings, unknown_settings
 from scrapy_simhash.scheme import PRESETS
 
 from .commands.test_documented import PARSERS, options_of
@@ -138,32 +136,11 @@ def check_extras(text):
         assert set(extras.split(",")) <= known
 
 
-SETTINGS_BLOCKS = [
-    pytest.param(block.text, id=str(block))
-    for block in BLOCKS
-    if block.language == "python"
-    and re.search(r"^\s*\"?SIMHASH_\w+\"?(:| =)", block.text, re.MULTILINE)
-]
-
-
 @pytest.mark.parametrize("block", [b for b in BLOCKS if b.language == "toml"], ids=str)
 def test_a_scheme_in_a_block_is_one(block, tmp_path):
     path = tmp_path / "own.toml"
     path.write_text(block.text, encoding="utf-8")
     assert choose_preset(str(path))[1].scheme not in {preset.scheme for preset in PRESETS.values()}
-
-
-@pytest.mark.parametrize("text", SETTINGS_BLOCKS)
-def test_settings_in_a_block_are_allowed(text, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    named = {}
-    exec(compile(text, "<documentation>", "exec"), named)
-    given = named.get("custom_settings", {}) | {
-        name: value for name, value in named.items() if name.startswith("SIMHASH_")
-    }
-    assert given
-    assert unknown_settings(Settings(given)) == {}
-    SimhashSettings(Settings(given), "spider")
 
 
 # In running text, a command may lack what it needs to be run.

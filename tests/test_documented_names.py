@@ -91,31 +91,3 @@ def test_every_stat_that_a_page_names_is_in_the_reference():
         family, _, detail = stat.partition("/")
         assert any(known.startswith(f"{family}/<") for known in FAMILIES), (name, named)
         assert detail.isdigit() or f"`{detail.removesuffix('_ms')}`" in TABLES, (name, named)
-
-
-def test_summaries_in_the_docs_add_up():
-    pattern = re.compile(
-        r"(\d+) (?:pages|items) judged: (\d+) new, (\d+) unchanged, (\d+) changed, "
-        r"(\d+) near-duplicates(?: \((.+?)\))?"
-    )
-    found = [match for name in NAMES for match in pattern.finditer(text_of(name))]
-    assert len(found) >= 4
-    for match in found:
-        judged, *kinds = (int(number) for number in match.groups()[:5])
-        assert judged == sum(kinds)
-        assert match[6] == f"{kinds[-1] / judged:.1%}"
-
-
-def test_summaries_in_the_docs_are_worded_as_those_of_crawls():
-    from scrapy_simhash.crawl.stats import CrawlStats
-
-    class Collector:
-        def inc_value(self, *_):
-            pass
-
-        def get_value(self, _, default):
-            return default
-
-    summary = CrawlStats(Collector(), "simhash").summary("pages", "drop")
-    words = re.sub(r"\d+", "0", summary)
-    assert words == "simhash: 0 pages judged: 0 new, 0 unchanged, 0 changed, 0 near-duplicates"
