@@ -194,16 +194,20 @@ class Arguments:
 
     def callback_name(self, request: Request) -> str:
         """Return a text that is the same for requests with the same callback (or rule of a
-        CrawlSpider), in this process.
+        CrawlSpider), in any process if it can be compared.
         """
         callback = _rule(request, self._spider) or _callback(request, self._spider)
         try:
             name = self._names.get(callback)
             if name is None:
-                name = self._names[callback] = repr(callback)
+                name = self._names[callback] = self._name_of(callback)
         except TypeError:  # it has no hash, such as the keywords of a rule
-            return repr(callback)
+            return self._name_of(callback)
         return name
+
+    def _name_of(self, callback: Any) -> str:
+        digest = _Comparison(callback, self._spider).digest
+        return repr(callback) if digest == UNLIKE_ANY else digest.hex()
 
     def shown(self, request: Request) -> str:
         """Return a text with the values that a request carries."""

@@ -4,14 +4,13 @@ The table in docs/trust.md ("What the callback of a copy may give") is this file
 says which of its rows apply, `Copies.withholds_item` which items pass, and `Copies.rest` which
 requests.
 
-What a page gave is forgotten after 10,000 other pages, and in a pause. What the pages of other
-crawls in the index gave was never known.
+What a page gave is forgotten after 10,000 other pages. What the pages of other crawls in the index
+gave was never known.
 """
 
 from __future__ import annotations
 
 from array import array
-from dataclasses import dataclass
 from itertools import chain, islice, zip_longest
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
@@ -19,7 +18,7 @@ from urllib.parse import unquote
 from scrapy.utils.datatypes import LocalCache
 
 from scrapy_simhash.crawl.following import Following
-from scrapy_simhash.crawl.given import Given, Said
+from scrapy_simhash.crawl.given import Given, OfCallback, Remembered, Said, stable_hash
 from scrapy_simhash.crawl.item_texts import ItemTexts
 from scrapy_simhash.crawl.page_texts import PageTexts, count_of, lacks, missing
 from scrapy_simhash.sites import site_of
@@ -44,35 +43,31 @@ _MAX_KNOWN = 1000  # hashes of entries of a page and its copies, to which those 
 _MAX_KNOWN_ITEMS = 100  # of a page and its copies; each is compared with an item of a further copy
 
 
-@dataclass
-class _Callback:
-    """What the pages of a callback gave.
-
-    :param gives_lists: several items of a page.
-    :param leads_on: one or two requests of a page, see `Given.leads_on`.
-    """
-
-    gives_lists: bool = False
-    leads_on: bool = False
-
-
 class Copies:
     """What the pages of one crawl gave, and what copies of them may give besides.
 
     :param policy: what is done with copies.
-    :param resumed: the crawl goes on after a pause. So copies stand for the earlier pages of which
-        it has forgotten what they gave.
+    :param before_pause: what is remembered of the crawl before a pause; None if it begins.
     """
 
-    def __init__(self, arguments: Arguments, policy: Policy, *, resumed: bool = False) -> None:
+    def __init__(
+        self, arguments: Arguments, policy: Policy, before_pause: Remembered | None = None
+    ) -> None:
         self._arguments = arguments
         self._policy = policy
-        self._resumed = resumed
         # In an incremental crawl, pages of earlier crawls count as seen.
-        self._passes_unknown = resumed or not policy.incremental
+        self._passes_unknown = before_pause is not None or not policy.incremental
         self._following = Following(arguments)
         self._pages: LocalCache[str, Given] = LocalCache(_REMEMBERED_PAGES)
-        self._callbacks: LocalCache[str, _Callback] = LocalCache(_REMEMBERED_CALLBACKS)
+        self._callbacks: LocalCache[str, OfCallback] = LocalCache(_REMEMBERED_CALLBACKS)
+        if before_pause is not None:
+            self._pages.update(before_pause.pages)
+            self._callbacks.update(before_pause.callbacks)
+
+    def remembered(self) -> Remembered:
+        """Return what the crawl is to know after a pause."""
+        ended = {key: given for key, given in self._pages.items() if given.ended}
+        return Remembered(ended, {**self._callbacks})
 
     def may_give(
         self, key: str, request: Request, response: Response | None, *, is_pending: bool = False
@@ -93,12 +88,11 @@ class Copies:
         )
         return {what for what, applies in rows if applies}
 
-    def _has_other_items(self, page: Given, callback: _Callback) -> bool:
+    def _has_other_items(self, page: Given, callback: OfCallback) -> bool:
         """Return True if each copy of a page may have items of its own: its items have foreign
-        words, its callback gives lists, or it is unknown after a pause what it gave.
+        words, or its callback gives lists.
         """
-        is_from_before_pause = self._resumed and not page.said.entries
-        return callback.gives_lists or page.said.has_foreign or is_from_before_pause
+        return callback.gives_lists or page.said.has_foreign
 
     def _is_lacking(
         self, said: Said, key: str, request: Request, response: Response | None
@@ -113,7 +107,7 @@ class Copies:
             or any(count_of(text, response) < n for text, n in said.numbers.items())
         )
 
-    def _leads_on(self, page: Given, callback: _Callback, is_pending: bool) -> bool:
+    def _leads_on(self, page: Given, callback: OfCallback, is_pending: bool) -> bool:
         """Return True if a page led on, or if it is unknown whether it did."""
         if not self._policy.follows_chains:
             return False
@@ -135,8 +129,8 @@ class Copies:
         self._pages.pop(page.key, None)
         self._pages[page.key] = page.given
 
-    def _callback(self, request: Request) -> _Callback:
-        return self._callbacks.setdefault(self._arguments.callback_name(request), _Callback())
+    def _callback(self, request: Request) -> OfCallback:
+        return self._callbacks.setdefault(self._arguments.callback_name(request), OfCallback())
 
     def begins(self, page: PageState) -> None:
         """Record that the callback of a page runs."""
@@ -192,7 +186,7 @@ class Copies:
         callback = self._callback(page.request)
         callback.gives_lists = callback.gives_lists or said.count > 1
         texts = ItemTexts(item, page.request.url, response.url)
-        entry, hashes = texts.entry(), array("q")
+        entry, hashes = texts.entry(), array("Q")
         said.entries.extend(entry)
         if said.count <= _MAX_ITEMS:
             hashes = said.add_item(texts.hashes())
@@ -204,10 +198,10 @@ class Copies:
 
         :param item: the object that the callback yielded. Pipelines may have changed it since.
         """
-        _, entry, hashes = page.recorded_items.pop(id(item), (item, (), array("q")))
+        _, entry, hashes = page.recorded_items.pop(id(item), (item, (), array("Q")))
         known = self._page(page.original).said
         for said in [known] if known is page.given.said else [known, page.given.said]:
-            said.items = [array("q") if one == hashes else one for one in said.items]
+            said.items = [array("Q") if one == hashes else one for one in said.items]
             for one in {*entry}.intersection(said.entries):
                 said.entries.remove(one)
 
@@ -265,16 +259,16 @@ class Copies:
                 page.texts = page.texts or PageTexts(response, self._request_says(page, response))
                 own |= page.texts.foreign(texts)
             if leads_on and is_known:
-                own.update(map(hash, texts.said))
+                own.update(map(stable_hash, texts.said))
             if page.is_lacking:
-                own.update(map(hash, chain(*texts.said)))
+                own.update(map(stable_hash, chain(*texts.said)))
         has_own = bool(own) and not any(
             own.issubset(one) and 2 * len(longer.intersection(one)) >= len(longer) for one in others
         )
-        hashes = array("q")
+        hashes = array("Q")
         if not callback.gives_lists:
             said.entries.extend(entry)
-            if not has_own and (not is_known or self._resumed):  # the page may have been a list
+            if not has_own and not is_known:  # the page may have been a list
                 page.kept_items.append(item)
                 hashes = said.add_item(texts.hashes())
                 if len(page.kept_items) <= _MAX_ITEMS:
@@ -288,21 +282,18 @@ class Copies:
     def rest(self, page: PageState) -> tuple[Sequence[Any], Sequence[Request]]:
         """Return the kept items and requests of a copy that pass at the end of its output.
 
-        Of items, if it is unknown what its page gave, those of a list pass, and after a pause,
-        those of a page with few requests. Other copies then stand for their pages.
+        Of items, those of a list pass if it is unknown what its page gave. The copy then stands for
+        its page.
         """
-        original, said, items = self._page(page.original), page.given.said, page.kept_items
-        is_list = said.count > 1
-        if not is_list and not (self._resumed and self._following.passing(page, Given())):
-            items = []
-        if items or (page.kept_items and self._resumed and not original.said.entries):
+        original, said = self._page(page.original), page.given.said
+        items = page.kept_items if said.count > 1 else []
+        if items:
             self._pages.setdefault(page.original, original).said = said
-            self._callback(page.request).gives_lists |= is_list
+            self._callback(page.request).gives_lists = True
         follows = self._policy.follows_chains
         gives_own = bool(items) or said.count > page.withheld
-        is_from_before_pause = self._resumed and not original.ended
         requests: Sequence[Request] = ()
-        if follows and page.called_for_items and (gives_own or is_from_before_pause):
+        if follows and page.called_for_items and gives_own:
             requests = page.kept_requests
         elif follows or page.waited_for:
             requests = self._following.passing(page, original)

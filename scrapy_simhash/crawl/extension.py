@@ -79,7 +79,7 @@ class SimhashExtension:
             crawler.request_fingerprinter.fingerprint, settings("SIMHASH_SCOPE")
         )
         self._starts = CrawlStarts(crawler.settings)
-        self.copies = Copies(self.arguments, settings.policy, resumed=bool(self._starts))
+        self.copies = Copies(self.arguments, settings.policy, self._starts.gave)
         self.asking_again = AskingAgain(crawler.signals, self.identity, self.copies)
         self.fingerprinter = fingerprinter = Fingerprinter(settings)
         parts: dict[str, Any] = {
@@ -221,6 +221,8 @@ class SimhashExtension:
         self._close_indexes()
         if reason == "finished":
             self._starts.delete()
+        elif opened:
+            self._starts.pause(self.copies.remembered())
         if opened:
             write_crawl_report(self.crawler, self.settings, first.location, reason)
 

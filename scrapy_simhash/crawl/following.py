@@ -15,7 +15,7 @@ from collections import Counter
 from itertools import chain
 from typing import TYPE_CHECKING
 
-from scrapy_simhash.crawl.given import MAX_REQUESTS
+from scrapy_simhash.crawl.given import MAX_REQUESTS, stable_hash
 from scrapy_simhash.extraction.targets import pieces_of
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ class Following:
         given.own_requests += is_own
         is_first = given.requests <= MAX_REQUESTS and not is_own
         if is_first and self._arguments.repeat(said, request):
-            given.handed_on.add(self._arguments.hash(request))
+            given.handed_on.add(self._arguments.hash(request).hex())
 
     def _is_own(self, page: PageState, request: Request) -> bool:
         name = self._arguments.callback_name
@@ -69,8 +69,10 @@ class Following:
             return next((some for some in (requests, own) if len(some) <= MAX_REQUESTS), ())
         is_few = min(len(requests), page.requests) <= MAX_REQUESTS
         new = requests if is_few else self._new(copy, set(page.pieces))
+        if not page.handed_on:
+            return new
         hash_of = self._arguments.hash
-        return [one for one in new if not page.handed_on or hash_of(one) not in page.handed_on]
+        return [one for one in new if hash_of(one).hex() not in page.handed_on]
 
     def _new(self, copy: PageState, known: set[int]) -> list[Request]:
         """Return the requests of a copy that have pieces of their own.
@@ -114,7 +116,7 @@ class Following:
 
 
 def _hash(piece: str) -> int:
-    return hash(piece) & 0x7FFF_FFFF
+    return stable_hash(piece) & 0x7FFF_FFFF
 
 
 def _parameter(piece: str) -> str:

@@ -4,13 +4,20 @@ from __future__ import annotations
 
 from array import array
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+from xxhash import xxh3_64_intdigest
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
 MAX_REQUESTS = 2
 """Requests that all pass, such as those for the previous page of a list and for the next one."""
+
+
+def stable_hash(said: object) -> int:
+    """Return 64 bits, the same in any process for texts, and for tuples of texts."""
+    return xxh3_64_intdigest(repr(said).encode())
 
 
 @dataclass
@@ -26,7 +33,7 @@ class Said:
     """
 
     count: int = 0
-    entries: array[int] = field(default_factory=lambda: array("q"))
+    entries: array[int] = field(default_factory=lambda: array("Q"))
     items: list[array[int]] = field(default_factory=list)
     words: str = ""
     numbers: dict[str, int] = field(default_factory=dict)
@@ -34,8 +41,16 @@ class Said:
 
     def add_item(self, hashes: Iterable[int]) -> array[int]:
         """Add an item to `items`. Return its hashes as they are kept."""
-        self.items.append(array("q", sorted(hashes)))
+        self.items.append(array("Q", sorted(hashes)))
         return self.items[-1]
+
+    @classmethod
+    def restored(cls, stored: dict[str, Any]) -> Said:
+        """Return what `vars` of an object held, from JSON."""
+        said = cls(**stored)
+        said.entries = array("Q", said.entries)
+        said.items = [array("Q", hashes) for hashes in said.items]
+        return said
 
 
 @dataclass
@@ -57,7 +72,7 @@ class Given:
     requests: int = 0
     own_requests: int = 0
     pieces: set[int] | array[int] = field(default_factory=set)
-    handed_on: set[bytes] = field(default_factory=set)
+    handed_on: set[str] = field(default_factory=set)
     items_lead_on: bool = False
     said: Said = field(default_factory=Said)
 
@@ -65,3 +80,40 @@ class Given:
     def leads_on(self) -> bool:
         """Return True if the callback has given one or two requests, or one or two for itself."""
         return any(0 < count <= MAX_REQUESTS for count in (self.requests, self.own_requests))
+
+    @classmethod
+    def restored(cls, stored: dict[str, Any]) -> Given:
+        """Return what `vars` of an object held, from JSON."""
+        given = cls(**stored)
+        given.pieces = array("i", given.pieces)
+        given.handed_on = {*given.handed_on}
+        given.said = Said.restored(stored["said"])
+        return given
+
+
+@dataclass
+class OfCallback:
+    """What the pages of a callback gave.
+
+    :param gives_lists: several items of a page.
+    :param leads_on: one or two requests of a page, see `Given.leads_on`.
+    """
+
+    gives_lists: bool = False
+    leads_on: bool = False
+
+
+@dataclass
+class Remembered:
+    """What pages gave, by their keys, and all pages of callbacks, by the names of these."""
+
+    pages: dict[str, Given] = field(default_factory=dict)
+    callbacks: dict[str, OfCallback] = field(default_factory=dict)
+
+    @classmethod
+    def restored(cls, stored: dict[str, Any]) -> Remembered:
+        """Return what `vars` of an object held, from JSON."""
+        return cls(
+            {key: Given.restored(one) for key, one in stored["pages"].items()},
+            {name: OfCallback(**one) for name, one in stored["callbacks"].items()},
+        )

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 from scrapy.linkextractors import IGNORED_EXTENSIONS
 
 from scrapy_simhash.crawl.arguments import texts_in
+from scrapy_simhash.crawl.given import stable_hash
 from scrapy_simhash.documents.masking import masked
 from scrapy_simhash.extraction.states import CURRENCY
 from scrapy_simhash.extraction.targets import pieces_of
@@ -104,7 +105,7 @@ class ItemTexts:
         """Yield the shorter texts with their hashes. A number counts for its place only."""
         texts = (text for text in self._with_numbers if len(text) <= _MAX_CHARACTERS)
         for place, text in enumerate(islice(texts, _MAX_VALUES)):
-            yield text, hash(text if any(map(str.isalpha, text)) else (place, text))
+            yield text, stable_hash(text if any(map(str.isalpha, text)) else (place, text))
 
     def numbers(self) -> list[str]:
         """Return the shorter texts without words, such as numbers and sizes, but no times."""
@@ -120,7 +121,7 @@ class ItemTexts:
         `said` one by one, and of the shorter texts.
         """
         said = chain(self.words, self.said, chain(*self.said))
-        return {*map(hash, said), *(one for _, one in self.short())}
+        return {*map(stable_hash, said), *(one for _, one in self.short())}
 
     def entry(self) -> Sequence[int]:
         """Return hashes of what an entry of a list says, without URLs and times: first one of its
@@ -139,10 +140,10 @@ class ItemTexts:
                 long.extend(words if len(text) < _MAX_MEAN_CHARACTERS * len(words) else text)
             else:
                 short.append(text)
-        runs = set(map(hash, zip(long, long[1:], long[2:], strict=False)))
+        runs = set(map(stable_hash, zip(long, long[1:], long[2:], strict=False)))
         try:
             said = (type(self._item), *short) if short or runs else repr(self._item)
-            return [hash(said), *nsmallest(_SKETCHED, runs)]
+            return [stable_hash(said), *nsmallest(_SKETCHED, runs)]
         except Exception:  # noqa: BLE001 - no item may stop a crawl
             return [0]
 

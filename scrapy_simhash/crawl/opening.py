@@ -3,7 +3,8 @@
 A changed setting must not end in an empty feed. So an index that does not fit the settings is used
 as it is if it can be; otherwise it is set aside, and a new one begins. Nothing is deleted.
 
-Where a crawl began in its indexes is stored in its JOBDIR, so that a resumed crawl knows its pages.
+Where a crawl began in its indexes is stored in its JOBDIR, so that a resumed crawl knows its pages;
+and when it is paused, what they gave.
 """
 
 from __future__ import annotations
@@ -11,13 +12,14 @@ from __future__ import annotations
 import json
 import logging
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import is_dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from scrapy.utils.job import job_dir
 
+from scrapy_simhash.crawl.given import Remembered
 from scrapy_simhash.documents.files import replaced
 from scrapy_simhash.errors import (
     IndexCorrupt,
@@ -187,15 +189,26 @@ class CrawlStarts(dict[str, int]):
     def __init__(self, settings: BaseSettings) -> None:
         directory = job_dir(settings)
         self._path = None if directory is None else Path(directory, FILE_NAME)
-        super().__init__({} if self._path is None else _read_starts(self._path))
+        starts, self.gave = ({}, None) if self._path is None else _read(self._path)
+        """What pages gave before a pause; None if the crawl is not resumed."""
+        super().__init__(starts)
 
     def record(self, index: Index) -> None:
         """Store this crawl's first sequence number in an index."""
         if self._path is not None:
             self[index.location] = index.crawl_start
-            lost = "after a pause, copies of earlier pages of this crawl may pass"
-            with _warning(self._path, "written", lost), replaced(self._path) as temporary:
-                temporary.write_text(json.dumps({"began": self}), encoding="utf-8")
+            self._write({"began": self})
+
+    def pause(self, gave: Remembered) -> None:
+        """Store what the pages of the crawl gave."""
+        if self._path is not None:
+            self._write({"began": self, "gave": gave})
+
+    def _write(self, content: dict[str, Any]) -> None:
+        lost = "after a pause, copies of earlier pages of this crawl may pass"
+        path: Any = self._path
+        with _warning(path, "written", lost), replaced(path) as temporary:
+            temporary.write_text(json.dumps(content, default=_plain), encoding="utf-8")
 
     def delete(self) -> None:
         """Delete the file, so that the next crawl with this JOBDIR does not count as resumed."""
@@ -207,20 +220,27 @@ class CrawlStarts(dict[str, int]):
                 self._path.unlink(missing_ok=True)
 
 
-def _read_starts(path: Path) -> dict[str, int]:
+def _plain(value: Any) -> Any:
+    """Return an object, or a container that JSON lacks, as JSON has it."""
+    return vars(value) if is_dataclass(value) else [*value]
+
+
+def _read(path: Path) -> tuple[dict[str, int], Remembered | None]:
     lost = (
         "pages from before the pause count as pages of an earlier crawl, and copies of them may "
         "pass"
     )
     starts: dict[str, int] = {}
+    gave = None
     with _warning(path, "read", lost):
         if path.exists():
             content = json.loads(path.read_text(encoding="utf-8"))
             found = {str(name): int(number) for name, number in content["began"].items()}
             if min(found.values(), default=0) < 0:  # pages of all earlier crawls would be seen
                 raise ValueError(f"{found} has negative numbers")
+            gave = Remembered.restored(content["gave"]) if "gave" in content else Remembered()
             starts = found
-    return starts
+    return starts, gave
 
 
 @contextmanager

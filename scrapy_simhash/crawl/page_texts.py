@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from scrapy.http import TextResponse
 
+from scrapy_simhash.crawl.given import stable_hash
 from scrapy_simhash.crawl.item_texts import URL_STARTS
 
 if TYPE_CHECKING:
@@ -64,7 +65,7 @@ class PageTexts:
         """
         said = self._request_says, self._text
         found = {
-            hash(words)
+            stable_hash(words)
             for words in item.words
             if any(all("." in word or lacks(one, word) for one in said) for word in words)
         }

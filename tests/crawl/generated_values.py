@@ -91,7 +91,6 @@ class Objects(GeneratedSpider):
     """Pages with one text, whose items have values as objects: one of each page, or two."""
 
     ways = ("price", "day", "set", "path", "price two", "day two", "time two")
-    follows = False  # after a pause, items of copies that are followed are dropped
     pauses = True
 
     def document(self, number: int, more: str = "") -> str:
@@ -150,6 +149,7 @@ class OneEntry(GeneratedSpider):
 
     ways = ("hits", "answers", "late hits")
     follows = False
+    pauses = True
 
     def answer(self, path: str, request: Request, count: int) -> Any:
         if not path.startswith("/e/"):

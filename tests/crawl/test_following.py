@@ -6,6 +6,7 @@ from scrapy import Request
 from scrapy_simhash.crawl import copies as copies_module
 from scrapy_simhash.crawl.arguments import Arguments
 from scrapy_simhash.crawl.copies import Copies
+from scrapy_simhash.crawl.given import Remembered
 from scrapy_simhash.crawl.settlement import PageState
 from scrapy_simhash.policy import PASS, Action, Policy
 from scrapy_simhash.verdict import Verdict
@@ -154,16 +155,13 @@ def test_few_requests_pass_if_it_is_unknown_what_the_representative_gave(copies)
     assert passing(waits_not, page("d", "c"), "7", "8") == []
 
 
-def test_after_a_pause_all_requests_of_a_copy_pass_that_runs_for_its_items():
-    resumed = Copies(Arguments(), Policy(incremental=True), resumed=True)
-    assert leads_on(resumed)
-    assert passing(resumed, page("b", "a"), "0", "1", "2") == []
-    assert passing(resumed, page("c", "a", "no_items"), "0", "1", "2") == ["0", "1", "2"]
+def test_a_crawl_that_was_killed_has_forgotten_its_pages_in_an_incremental_crawl_too():
+    assert leads_on(Copies(Arguments(), Policy(incremental=True), Remembered()))
 
 
 def test_of_the_forgotten_pages_of_a_crawl_those_lead_on_whose_callback_has_led_on(monkeypatch):
     monkeypatch.setattr(copies_module, "_REMEMBERED_PAGES", 2)
-    for memory in ({}, {"resumed": True}):
+    for memory in ({}, {"before_pause": Remembered()}):
         copies = Copies(Arguments(), Policy(), **memory)
         for key in "abc":
             give(copies, page(key))

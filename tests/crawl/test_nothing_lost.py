@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 import scrapy
 
-from tests.crawl.generated import SHAPES, chosen, compared, ways
+from tests.crawl.generated import SHAPES, Case, chosen, compared, ways
 from tests.index.redis_servers import needs_redis
 
 # Of each shape; each seed means two crawls.
@@ -46,6 +46,12 @@ def test_each_way_of_each_shape_spares_what_it_has_spared(tmp_path, part):
         assert found[0] <= most_items, result
         assert found[1] <= most_requests, result
         assert found[2] >= least_dropped, result
+
+
+@pytest.mark.parametrize("follow", [None, True])
+def test_pauses_lose_nothing(tmp_path, follow):
+    paused = {"CONCURRENT_REQUESTS": 1, "CLOSESPIDER_PAGECOUNT": 5, "SIMHASH_FOLLOW": follow}
+    check(compared(tmp_path, [Case("OneEntry", 1, paused)]))
 
 
 @pytest.mark.thorough
