@@ -30,13 +30,14 @@ from w3lib.encoding import read_bom
 from scrapy_simhash.confirmation import UNCONFIRMED
 from scrapy_simhash.detector import Detector, PageFingerprint
 from scrapy_simhash.sites import hostname_of
-from scrapy_simhash.workers.pages import PageWorkers, Texts, page_workers
+from scrapy_simhash.workers.pages import Texts, page_workers
 from scrapy_simhash.workers.pool import STEP_INTERVAL_S
 
 if TYPE_CHECKING:
     from concurrent.futures import Future
 
     from scrapy_simhash.crawl.settings import SimhashSettings
+    from scrapy_simhash.workers.pool import WorkerPool
 
 CACHED_PAGES = 10_000
 # The event loop computes the checksums, and larger pages are rare.
@@ -111,7 +112,7 @@ class Fingerprinter:
         self._cache: LocalCache[Checksum, PageFingerprint] = LocalCache(CACHED_PAGES)
         self._seed = secrets.randbits(64)
         self._slow_hosts = SlowHosts()
-        self.pool: PageWorkers | None = None
+        self.pool: WorkerPool | None = None
         self._detach = ExitStack()
 
     def start(self) -> None:
@@ -167,7 +168,7 @@ class Fingerprinter:
         return content_type, len(body), xxhash.xxh3_128_intdigest(body, self._seed)
 
     async def _fingerprint_in_worker(
-        self, pool: PageWorkers, response: TextResponse
+        self, pool: WorkerPool, response: TextResponse
     ) -> PageFingerprint:
         host = hostname_of(response.url)
         if response._declared_encoding() is None:  # noqa: SLF001 - to guess it takes long
@@ -179,7 +180,7 @@ class Fingerprinter:
             return page_for_worker(response)
 
         try:
-            page = await result_of(pool.submit(content))
+            page: PageFingerprint = await result_of(pool.submit(content))
         except _SlowHost:
             return PageFingerprint(skipped="slow_host")
         self._slow_hosts.add(host, timed_out=page.skipped in ("timeout", "memory"))
@@ -192,7 +193,8 @@ class Fingerprinter:
         content = (fields, beside, distinct)
         if self.pool is None:
             return await run_in_thread(self.item_detector.fingerprint_fields, *content)
-        return await result_of(self.pool.submit(lambda: content))
+        page: PageFingerprint = await result_of(self.pool.submit(lambda: content))
+        return page
 
     def close(self) -> None:
         """Kill the workers. Jobs that are not done raise WorkerError."""

@@ -24,7 +24,7 @@ from scrapy_simhash.names.identities import IDENTITY_FIELDS, identities_of_recor
 from scrapy_simhash.names.names import names_of_record
 from scrapy_simhash.sites import page_url
 from scrapy_simhash.workers.pages import warm_up
-from scrapy_simhash.workers.pool import STEP_INTERVAL_S, Work, WorkerPool
+from scrapy_simhash.workers.pool import STEP_INTERVAL_S, WorkerPool
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterable, Sequence
@@ -237,16 +237,16 @@ class Workers:
     """Worker processes that fingerprint the records of jobs."""
 
     def __init__(self, fingerprinter: Fingerprinter, count: int) -> None:
-        work: Work[Sequence[Record], list[Fingerprinted] | str] = Work(
-            serve=serve_records,
-            spec=fingerprinter,
+        self._fingerprinter = fingerprinter
+        self.pool = WorkerPool(
+            serve_records,
+            fingerprinter,
+            count,
             result_classes=(Fingerprinted, Evidence),
             timeout_ms=fingerprinter.timeout_ms,
             lost_result=str,
             without_workers="use --workers 1, which starts no process",
         )
-        self._fingerprinter = fingerprinter
-        self.pool = WorkerPool(work, count)
         self._max_waiting = _JOBS_AHEAD * count
 
     def fingerprints(

@@ -21,16 +21,19 @@ _CGROUPS = Path("/sys/fs/cgroup")
 
 
 class Need:
-    """The number of workers that a pool needs, from 1 to `most`."""
+    """The number of workers that a pool needs, from `least` to `most`."""
 
-    def __init__(self, most: int) -> None:
-        self.workers = 1
+    def __init__(self, least: int, most: int) -> None:
+        self.workers = self._least = least
         self._most = most
         self._next_s = 0.0
         self._last_waited_s = 0.0
         # When jobs began to wait, and `idle_core_s` then; None if none wait.
         self._began: tuple[float, float] | None = None
-        logger.info("simhash: workers: 1, up to %d while pages wait and a core is idle", most)
+        if most > least:
+            logger.info(
+                "simhash: workers: %d, up to %d while pages wait and a core is idle", least, most
+            )
 
     def update(self, now_s: float, *, waits: bool, ready: bool) -> None:
         """Change `workers` by at most 1.
@@ -53,7 +56,7 @@ class Need:
             self._began = None
             if (idle_core_s() - idle_before_s) / (now_s - began_s) >= _MIN_IDLE_CORES:
                 self._change(1, "pages wait, and a core is idle")
-        if self.workers > 1 and now_s - self._last_waited_s >= _UNNEEDED_S:
+        if self.workers > self._least and now_s - self._last_waited_s >= _UNNEEDED_S:
             self._last_waited_s = now_s
             self._change(-1, "no page has waited for 30 s")
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from scrapy_simhash.detector import Detector, PageFingerprint
 from scrapy_simhash.evidence import Evidence
-from scrapy_simhash.workers.pool import Work, WorkerPool
+from scrapy_simhash.workers.pool import WorkerPool
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -29,10 +29,7 @@ _MIN_DICTIONARY_MS = 5000
 _HAN = "山坡上的茶园天还没亮就热闹起来。"
 
 
-PageWorkers = WorkerPool[Content, PageFingerprint]
-
-
-def page_workers(detector: Detector, workers: int | None, timeout_ms: int) -> PageWorkers:
+def page_workers(detector: Detector, workers: int | None, timeout_ms: int) -> WorkerPool:
     """Start a pool of workers that fingerprint pages and items.
 
     A page or item whose worker does not answer is skipped: ``timeout``, ``memory`` or
@@ -41,15 +38,15 @@ def page_workers(detector: Detector, workers: int | None, timeout_ms: int) -> Pa
     :param workers: number of processes, at least 1; None for as many as pages need.
     :param timeout_ms: wall-clock limit for one page or item.
     """
-    work: Work[Content, PageFingerprint] = Work(
-        serve=serve_pages,
-        spec=(detector, timeout_ms),
+    return WorkerPool(
+        serve_pages,
+        (detector, timeout_ms),
+        workers,
         result_classes=(PageFingerprint, Evidence),
         timeout_ms=timeout_ms,
         lost_result=lambda reason: PageFingerprint(skipped=reason),
         without_workers="set SIMHASH_WORKERS = 0 to use no workers",
     )
-    return WorkerPool(work, workers)
 
 
 def warm_up(detector: Detector, timeout_ms: int) -> None:

@@ -4,15 +4,15 @@ import json
 import os
 import pickle
 import signal
-from contextlib import closing
 
 import pytest
 
-from scrapy_simhash.dedupe.fingerprinting import Fingerprinted, Fingerprinter, Workers
+from scrapy_simhash.dedupe.fingerprinting import Fingerprinted, Fingerprinter
 from scrapy_simhash.dedupe.options import DedupeOptions, Fields
 from scrapy_simhash.detector import Detector
 from scrapy_simhash.evidence import Evidence
 from scrapy_simhash.scheme import Scheme
+from scrapy_simhash.workers.pool import result_in
 from tests.crawl.harness import python
 
 from .samples import json_lines, read_lines, records, run
@@ -43,11 +43,10 @@ def test_an_answer_has_what_the_judge_needs_and_nothing_else():
         Fingerprinted("\ud800\n", skipped="few_tokens"),
         Fingerprinted("c", 0, Evidence(certainty=b"\n")),
     ]
-    with closing(Workers(Fingerprinter(OPTIONS, Fields(text=("text",))), 1)) as workers:
-        work = workers.pool._work
-        assert work.result(pickle.dumps(records)) == records
-        with pytest.raises(pickle.UnpicklingError, match="DedupeOptions"):
-            work.result(pickle.dumps(DedupeOptions))
+    classes = Fingerprinted, Evidence
+    assert result_in(pickle.dumps((records, "")), classes) == records
+    with pytest.raises(pickle.UnpicklingError, match="DedupeOptions"):
+        result_in(pickle.dumps((DedupeOptions, "")), classes)
 
 
 FIRST_RECORD = """

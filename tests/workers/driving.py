@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from scrapy_simhash import Detector, Scheme
-from scrapy_simhash.workers.pages import PageWorkers, page_workers
+from scrapy_simhash.workers.pages import page_workers
 from tests.crawl.worker_extractors import GO, OBEDIENT, page_with
 from tests.workers.watching import DEADLINE_S, arrived
 
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     from scrapy_simhash.detector import PageFingerprint
     from scrapy_simhash.workers.pages import Content
+    from scrapy_simhash.workers.pool import WorkerPool
 
 SCHEME = replace(Scheme.preset("classic"), extractor=OBEDIENT)
 LONG_MS = 60_000
@@ -29,7 +30,7 @@ def start_workers(
     timeout_ms: int = LONG_MS,
     *,
     keep_text: bool = False,
-) -> PageWorkers:
+) -> WorkerPool:
     detector = Detector(scheme, min_tokens=30, keep_text=keep_text)
     return page_workers(detector, workers, timeout_ms)
 
@@ -49,7 +50,7 @@ def scheme_of(directory: Path, name: str, code: str) -> Scheme:
 class Driven:
     """Steps a pool while it waits."""
 
-    def __init__(self, pool: PageWorkers) -> None:
+    def __init__(self, pool: WorkerPool) -> None:
         self.pool = pool
 
     @property

@@ -5,7 +5,7 @@ import sys
 import pytest
 
 from scrapy_simhash.errors import WorkerError
-from scrapy_simhash.workers import pool as process_module
+from scrapy_simhash.workers import process as process_module
 from tests.workers.driving import scheme_of
 from tests.workers.watching import is_gone, needs_proc
 

@@ -3,7 +3,6 @@
 import json
 import subprocess
 import sys
-import time
 from contextlib import contextmanager
 
 import pytest
@@ -72,25 +71,23 @@ def test_idle_workers_end_with_a_parent_that_is_killed(tmp_path):
 @pytest.mark.thorough
 @pytest.mark.parametrize("order", ["arrive", "arrive_holding"])
 def test_workers_that_hang_end_soon_after_a_parent_that_is_killed(tmp_path, order):
-    """They do not notice the death, and only their own alarm can end them."""
+    """They do not notice the death."""
     timeout_ms = 2000
     with script(tmp_path, f"order = {order!r}" + AT_WORK + FOREVER, timeout_ms) as parent:
         workers = heard(parent)
         parent.kill()
         parent.wait()
-        died = time.monotonic()
         # As in ``scrapy crawl | head``: the reader of the parent's output does not wait for workers.
         assert parent.stdout.read() == ""
         assert all(map(state_of, workers))
-        eventually(lambda: all(map(is_gone, workers)), deadline_s=2 * timeout_ms / 1000 + 10)
-        assert time.monotonic() - died > timeout_ms / 1000  # that they were hanging
+        eventually(lambda: all(map(is_gone, workers)), deadline_s=timeout_ms / 1000 + 10)
 
 
 @pytest.mark.parametrize(
     "end", ["", pytest.param("raise RuntimeError('of the script')", marks=pytest.mark.thorough)]
 )
 def test_a_parent_that_closes_nothing_ends_at_once_with_its_workers(tmp_path, end):
-    """Neither the time-out of a minute nor the alarm after two ends them."""
+    """The time limit of a minute does not end them."""
     with script(tmp_path, "order = 'arrive_holding'" + AT_WORK + end + "\n") as parent:
         workers = heard(parent)
         parent.wait(20)

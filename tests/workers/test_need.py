@@ -16,7 +16,7 @@ from tests.workers.watching import is_gone, needs_proc
     [(True, 0.5, [1, 2, 3]), (True, 0.1, [1]), (True, 0.0, [1]), (False, 2.0, [1])],
 )
 def test_workers_grow_while_pages_wait_and_a_core_is_idle(monkeypatch, waits, idle_cores, numbers):
-    need, now_s = Need(3), 0.0
+    need, now_s = Need(1, 3), 0.0
     monkeypatch.setattr(need_module, "idle_core_s", lambda: idle_cores * now_s)
     seen = {need.workers: None}
     for _ in range(200):
