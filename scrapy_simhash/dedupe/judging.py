@@ -92,13 +92,13 @@ class Judge:
         values = {"key": record.key, **verdict.to_dict()}
         del values["canonical"]  # `dedupe` does not read rel=canonical
         # Equal for a record and its near-duplicates.
-        cluster = None if verdict.kind == "skipped" else verdict.representative or record.key
+        cluster = None if verdict.kind == "skipped" else verdict.representative or verdict.key
         known = {} if self._known is None else {"known": is_known}
         values |= {"cluster": cluster, "dropped": is_dropped, **known}
         self._lines.append(json.dumps(values).encode("ascii") + b"\n")
         self.records_judged += 1
         if (observation := verdict.observation) is not None:  # else it is known or skipped
-            self._observed[record.key] = observation
+            self._observed[observation.key] = observation
             if verdict.kind == "near-duplicate":
                 self._index.acted(observation, "dropped" if is_dropped else "tagged")
             elif verdict.similar_to is not None:
@@ -120,6 +120,10 @@ class Judge:
             verdict = self._detector.verdict(self._known.foresee(page), 0)
             if verdict.kind in ("near-duplicate", "unchanged"):
                 return replace(verdict, observation=None), True
+        page = PageToObserve(key, fingerprint, evidence, in_scope)
+        # Both contents of a key stay in the index.
+        if self._is_of_this_run(key) and self._index.foresee(page).kind == "changed":
+            key = f"{key}#{self.records_judged + 1}"
         observation = self._index.observe(key, fingerprint, evidence, in_scope=in_scope)
         return self._detector.verdict(observation, 0), False
 
@@ -160,7 +164,11 @@ class Judge:
             return verdict.kind in ("near-duplicate", "unchanged")
         # A crawl fetches a page again only on purpose, but two records of this run with the same
         # key and content are duplicates.
-        stored = self._index.entry(verdict.key)
+        return self._is_of_this_run(verdict.key)
+
+    def _is_of_this_run(self, key: str) -> bool:
+        """Return True if an earlier record of this run has a key."""
+        stored = self._index.entry(key)
         return stored is not None and stored.last_sequence >= self._index.crawl_start
 
     def _repeat(self, checkpoint: Checkpoint) -> None:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 DELIMITERS = ",\t;|"
 # The layout is found in at most this many lines.
-_SAMPLED_LINES = 5000
+_SAMPLED_LINES = 2000
 _FITTED_LINES = 200
 # Excel's way to name the delimiter.
 _SEP_LINE = re.compile(r"sep=(.)\s*", re.IGNORECASE)
@@ -34,6 +34,7 @@ class Layout(NamedTuple):
     :param head: the byte order mark and the line ``sep=`` before the columns, if there are any.
     :param head_lines: number of lines before the first record.
     :param escapes: a quote in a value is written as ``\"``, beside ``""``.
+    :param spaced: spaces after a delimiter are no part of a value.
     :param line_end: that of the first line.
     """
 
@@ -42,6 +43,7 @@ class Layout(NamedTuple):
     head: str = ""
     head_lines: int = 0
     escapes: bool = False
+    spaced: bool = False
     line_end: str = "\n"
 
 
@@ -63,24 +65,25 @@ def layout_of(lines: Iterable[bytes], encoding: str, delimiter: str | None = Non
         return Layout()
     fitted = sample[:_FITTED_LINES]
     delimiter = delimiter or max(DELIMITERS, key=lambda it: _fitness(fitted, it))
-    reader = _reader(iter(sample), Layout(delimiter=delimiter))
+    line_end = "\r\n" if sample[0].endswith("\r\n") else "\n"
+    layouts = [
+        Layout((), delimiter, head, 0, escapes, spaced, line_end)
+        for escapes in (False, True)
+        for spaced in (False, True)
+    ]
+    layout = min(layouts, key=lambda it: _faults(sample, it))
+    reader = _reader(iter(sample), layout)
     columns: list[str] = next(reader, [])
     try:
         "".join(columns).encode()
     except UnicodeEncodeError:
         raise Unreadable("not_its_encoding") from None
-    line_end = "\r\n" if sample[0].endswith("\r\n") else "\n"
-    head_lines = first + reader.line_num
-    layout = Layout(tuple(columns), delimiter, head, head_lines, line_end=line_end)
-    if any('\\"' in line for line in sample):
-        both = (layout, layout._replace(escapes=True))
-        layout = min(both, key=lambda it: _faults(sample, it))
-    return layout
+    return layout._replace(columns=tuple(columns), head_lines=first + reader.line_num)
 
 
 def _fitness(lines: list[str], delimiter: str) -> tuple[bool, float, int]:
     """Return how well a delimiter cuts lines into rows as long as the first one."""
-    rows = [row for row in _rows(lines, Layout(delimiter=delimiter)) if row]
+    rows = [row for row in _rows(lines, Layout(delimiter=delimiter, spaced=True)) if row]
     columns = len(rows[0]) if rows else 0
     if columns <= 1:
         return False, 0.0, 0
@@ -88,10 +91,13 @@ def _fitness(lines: list[str], delimiter: str) -> tuple[bool, float, int]:
 
 
 def _faults(lines: list[str], layout: Layout) -> int:
-    """Return the number of rows with other columns, or with text around quotes."""
-    rows = _rows(lines, layout, strict=True)
-    lengths = (0, len(layout.columns))
-    return sum(isinstance(row, str) or len(row) not in lengths for row in rows)
+    """Return the number of rows with more or fewer fields than the first one, or with text around
+    quotes, and of names of columns that begin with a space.
+    """
+    columns, *rows = _rows(lines, layout, strict=True)
+    lengths = (0, len(columns))
+    faults = sum(isinstance(row, str) or len(row) not in lengths for row in rows)
+    return faults + sum(name[:1] == " " for name in columns[1:])
 
 
 def csv_parts(
@@ -169,4 +175,6 @@ def _reader(lines: Iterable[str], layout: Layout, *, strict: bool = False) -> An
     csv.field_size_limit(sys.maxsize)
     if layout.escapes:
         lines = (_ESCAPED_QUOTE.sub(r'\1""', line) for line in lines)
-    return csv.reader(lines, delimiter=layout.delimiter, strict=strict)
+    return csv.reader(
+        lines, delimiter=layout.delimiter, skipinitialspace=layout.spaced, strict=strict
+    )

@@ -58,9 +58,12 @@ _OPENED = {
 # Beyond so many characters of a line in links, the line is mostly links.
 MAX_LINK_SHARE = 0.5
 
-# Characters of scripts without spaces between words. Two of them count as a word.
-_UNSPACED = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff"
+# Characters of scripts without spaces between words: alphabets (Thai, Lao, Burmese, Khmer), four of
+# whose letters and marks count as a word, and kana and Han characters, two of which do.
+_UNSPACED_ALPHABETS = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff"
+_UNSPACED = f"{_UNSPACED_ALPHABETS}\u3040-\u30ff\u3400-\u9fff"
 _UNSPACED_RUN = re.compile(f"[{_UNSPACED}]+")
+_UNSPACED_LETTER = re.compile(f"[{_UNSPACED_ALPHABETS}]")
 _WORD = re.compile(f"[^\\W_{_UNSPACED}]+")
 # The bytes of UTF-8 that do not begin a character of those scripts.
 _SPACED_BYTES = bytes(range(0xE0)) + b"\xe2" + bytes(range(0xEA, 0x100))
@@ -134,10 +137,11 @@ def own_heading(lines: Iterable[Line]) -> Line | None:
 def count_words(text: str) -> int:
     """Return the number of words in a line with collapsed white space.
 
-    Two characters of a script without spaces count as one word.
+    Two characters of a script without spaces count as one word; four if it is an alphabet.
     """
     if not text.isascii() and (runs := _UNSPACED_RUN.findall(text)):
-        return len(_WORD.findall(text)) + (sum(map(len, runs)) + 1) // 2
+        letters = len(_UNSPACED_LETTER.findall(text))
+        return len(_WORD.findall(text)) + (2 * sum(map(len, runs)) - letters + 3) // 4
     return text.count(" ") + 1 if text else 0
 
 

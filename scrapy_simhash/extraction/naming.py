@@ -212,19 +212,17 @@ def further_names(
     :param names: its title and headings. What only repeats their words is no further name.
     """
     known = {token for name in (names.title, *names.headings) for token in name_tokens(name)}
-    top = _lines_at_top(lines)
-    lower: Iterable[HtmlElement] = ()
-    if top:
-        in_order = islice(elements.root.iter(*_LOWER_HEADINGS), _MAX_HEADINGS)
-        lower = chain(in_order, _with_role(elements)[:_MAX_HEADINGS])
+    in_order = islice(elements.root.iter(*_LOWER_HEADINGS), _MAX_HEADINGS)
+    lower = list(map(_shown_text, chain(in_order, _with_role(elements)[:_MAX_HEADINGS])))
+    is_general = _are_general(names.headings, facts)
+    top = _lines_at_top(lines, lower if is_general else ())
     found: dict[str, Iterable[str]] = {
         "title": [_without_sites(facts.title, names.sites)],
-        "subheading": filter(top.__contains__, map(_text_of, lower)),
+        "subheading": filter(top.__contains__, lower),
         "picture": _pictures(elements, is_without_headings=not names.headings),
         "crumb": chain([facts.crumb], _current_crumbs(elements)),
     }
     if names.headings:  # below it may be a date, a rating or a price
-        is_general = _are_general(names.headings, facts)
         first = filter(_is_no_sentence, islice(top, is_general))
         if is_general and any(top.values()):
             found["fact"] = _facts(elements.root, top)
@@ -247,16 +245,19 @@ def further_names(
                 break
 
 
-def _lines_at_top(lines: Sequence[Line]) -> dict[str, bool]:
+def _lines_at_top(lines: Sequence[Line], lower: Collection[str]) -> dict[str, bool]:
     """Return the lines of the content after the first heading, if any, up to the first text; each
     with whether it is a row of a table or the like.
+
+    :param lower: texts of headings, which may be long.
     """
     first = next((at + 1 for at, line in enumerate(lines) if line.heading), 0)
     found: dict[str, bool] = {}
     for line in lines[first:]:
         if line.chrome or line.aside or line.is_links:  # a link has the name of another page
             continue
-        if line.words >= _MIN_TEXT_WORDS or len(found) == _MAX_LINES_AT_TOP:
+        is_text = line.words >= _MIN_TEXT_WORDS and line.text not in lower
+        if is_text or len(found) == _MAX_LINES_AT_TOP:
             break
         if not _COUNT.fullmatch(line.text):
             found[line.text] = line.row

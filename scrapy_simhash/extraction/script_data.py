@@ -50,11 +50,11 @@ _STRING = (
 _STRINGS = re.compile(_STRING, re.DOTALL)
 # A string, the colon after a key, or a number.
 _VALUE = re.compile(rf"({_STRING})(\s*:)?|\d[\d.:-]*", re.DOTALL)
-_ESCAPE = re.compile(r"\\(?:u([0-9a-fA-F]{4})|x([0-9a-fA-F]{2}))")
+_ESCAPE = re.compile(r"\\{1,8}(?:u([0-9a-fA-F]{4})|x([0-9a-fA-F]{2}))")
 _ESCAPED_SIGN = re.compile(r"\\([\"\\])")
 _QUOTE_REFERENCE = re.compile(r"&q(?:uot)?;")
 _LETTERS = re.compile(r"[^\W\d_]+")
-_SIGN = re.compile(r"[^\w\s]|_")
+_SIGN = re.compile(r"[!-/:-@\[-`{-~]")
 _WORD = re.compile(r"\w+")
 _TAG = re.compile(r"<[^<>]*>")
 # Code and drawings have more signs and, beside letters, more digits than texts.

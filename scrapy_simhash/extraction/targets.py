@@ -49,8 +49,11 @@ _MIN_ENTRIES = 10
 _WORDS_PER_ENTRY = 15
 
 # Elements that show another document, and the attributes that say which one.
-_EMBEDDING = ("iframe", "object", "embed", "video", "audio", "source")
+_EMBEDDING = ("iframe", "object", "embed", "video", "audio", "source", "math", "text")
 _SOURCES = ("data-src", "src", "data")
+# Formulas, and texts in drawings (SVG), say themselves what they show.
+_DRAWN = ("math", "text")
+_MAX_PIECES = 1000
 # What is embedded there belongs to the site.
 _NOT_EMBEDDED_IN = "aside dialog footer header nav noscript template".split()
 _ADVERTISEMENT = re.compile(r"(?<![a-z])(?:ads?|advert[a-z]*|sponsor[a-z]*)(?![a-z])")
@@ -249,12 +252,12 @@ def _last_segment(target: str) -> tuple[str, bool]:
 
 
 def embedded_documents(elements: Elements) -> list[tuple[str, str]]:
-    """Return what tells apart the documents that a page embeds in its content: films, PDF files;
-    and its first pictures (of the kind ``image``).
+    """Return what tells apart the documents that a page embeds in its content: films, PDF files,
+    formulas, texts in drawings; and its first pictures (of the kind ``image``).
 
-    It is the last segment of the path (of the kind ``embedded``), whatever the host and the query:
-    players have several of either. A segment without a digit may be a program. Its parameters say
-    what it shows (``parameter``), each by itself, because some are random.
+    Of a file, it is the last segment of the path (of the kind ``embedded``), whatever the host and
+    the query: players have several of either. A segment without a digit may be a program. Its
+    parameters say what it shows (``parameter``), each by itself, because some are random.
     """
     images = elements.tagged("img")[:_MAX_EMBEDDING]
     is_aside = cache(aside_filter(elements))
@@ -276,6 +279,12 @@ def embedded_documents(elements: Elements) -> list[tuple[str, str]]:
         boxes = " ".join(map(names_of, (element, *above))).lower()
         is_choice = element.tag == "source" and above[0].tag == "picture"
         if is_choice or is_hidden(element.get("style", "")) or _ADVERTISEMENT.search(boxes):
+            continue
+        if element.tag in _DRAWN:
+            pieces = [(one.tag, one.text) for one in islice(element.iter(), _MAX_PIECES)]
+            pieces.append(("", element.get("alttext")))
+            if any(text and text.strip() for _, text in pieces):
+                found["embedded"][" ".join(f"{tag} {text}" for tag, text in pieces)] = None
             continue
         source = next(filter(None, (element.get(name, "") for name in _SOURCES)), "")
         path, _, query = source.partition("?")

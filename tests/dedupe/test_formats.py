@@ -259,7 +259,7 @@ def test_names_beside_a_text_tell_records_apart(tmp_path, one, other):
     of_one_page = [{**each, "url": "https://e.com/list"} for each in records[:2]]
     (tmp_path / "in.jsonl").write_bytes(json_lines([*of_one_page, of_one_page[1]]))
     run(tmp_path, "in.jsonl")
-    assert kinds(tmp_path) == ["new", "changed", "unchanged"]
+    assert kinds(tmp_path) == ["new", "new", "near-duplicate"]
 
 
 PAGE = "<!DOCTYPE html><html><p>x</p></html>"

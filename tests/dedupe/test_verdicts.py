@@ -30,8 +30,12 @@ def crawl(values, *, preset="classic", max_distance=None, confirmation=None):
     with open_index(
         "memory:", chosen.scheme, max_distance=max_distance, confirmation=confirmation
     ) as index:
-        for key, body in values:
-            verdict = detector.judge(index, key, detector.fingerprint_text(body))
+        for number, (key, body) in enumerate(values, 1):
+            page = detector.fingerprint_text(body)
+            verdict = detector.judge(index, key, page)
+            if verdict.kind == "changed":  # both contents stay in the index
+                index.discard(verdict.observation)
+                verdict = detector.judge(index, f"{key}#{number}", page)
             if verdict.observation is not None:
                 index.confirm(verdict.observation)
             told.append(tuple(verdict.to_dict()[name] for name in FIELDS))

@@ -85,12 +85,39 @@ def test_what_a_backslash_before_a_quote_means(content, escapes):
         ('"a, b";c\n1;2\n', ";", ("a, b", "c")),
         ("a\rb\r", ",", ("a",)),
         ("text\nwords, and more\n", ",", ("text",)),
+        ('a, b\n1, "x, y"\n', ",", ("a", "b")),
+        ('a; "b; c"\n1; 2\n', ";", ("a", "b; c")),
+        ("a, b\n1, 2\n", ",", ("a", "b")),
+        ("a, b\n", ",", ("a", "b")),
         ("", ",", ()),
     ],
 )
 def test_the_layout(content, delimiter, columns):
     found = layout(content.encode())
     assert (found.delimiter, found.columns) == (delimiter, columns)
+
+
+@pytest.mark.parametrize(
+    ("line", "row"),
+    [
+        ('1, "x, y"', ["1", "x, y"]),
+        ("1, x", ["1", "x"]),
+        ('1,"x, y"', ["1", "x, y"]),
+        ('"1" , "x"', ["1 ", "x"]),
+    ],
+)
+def test_spaces_after_delimiters_are_no_part_of_values(line, row):
+    content = f'a, b\n0, "z, z"\n{line}\n'.encode()
+    found = layout(content)
+    *_, part = csv_parts(content.splitlines(True), "utf-8", found, ["a", "b"], 99)
+    assert (part.reason, part.row) == (None, row)
+
+
+@pytest.mark.parametrize(
+    "content", ["a,b\n1, x\n2,y\n", 'a,b\n1,he said "so, what"\n', 'a,b\n1, "x" he said\n']
+)
+def test_other_spaces_are_part_of_values(content):
+    assert not layout(content.encode()).spaced
 
 
 @pytest.mark.parametrize(

@@ -176,12 +176,13 @@ class TestWords:
             ("渡", 1),
             ("ferry 渡轮 08", 3),
             ("ひらがな。", 2),
-            ("ภาษาไทย", 4),
+            ("ภาษาไทย", 2),
+            ("ກາ 渡轮六", 2),
             ("한국어 문서", 2),
             ("Ферри один", 2),
         ],
     )
-    def test_two_characters_of_scripts_without_spaces_are_one_word(self, text, words):
+    def test_scripts_without_spaces_have_words_of_two_or_four_characters(self, text, words):
         assert count_words(text) == words
         if text:
             (line,) = lines(f"<p>{text}</p>")

@@ -13,6 +13,7 @@ from scrapy_simhash.extraction import Selectors, extract
 from scrapy_simhash.scheme import Scheme
 from tests.samples import CHINESE, PARAGRAPHS
 
+THAI = "เรือข้ามฟากไปเกาะทางเหนือออกตอนหกโมงเช้าใครพลาดเรือลำนี้ต้องรอจนถึงเที่ยงวันเพราะลำที่สองบรรทุกไปรษณีย์ขนมปังและหนังสือพิมพ์"
 NOTICE = (
     "<h1>Harbour news</h1><p>This site works best in a browser that runs scripts. Please turn them "
     "on in your settings, and load the page again. If you see this text for more than a minute, "
@@ -51,6 +52,8 @@ DATA = {
     ),
     "numbers": f"<script>rows={json.dumps(TABLE)}</script>",
     "Chinese": f"<script type=application/json>{json.dumps(CHINESE * 3)}</script>",
+    "Chinese in strings": f"<script>self.f.push([1,{escaped([CHINESE] * 3)}])</script>",
+    "Thai": f"<script type=application/json>{json.dumps(THAI * 3)}</script>",
     "small scripts": "".join(
         f"<script>f.push([1,{escaped(text[:90])}])</script>" for text in PARAGRAPHS * 9
     ),

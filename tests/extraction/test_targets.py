@@ -243,6 +243,9 @@ def embedded(html):
         "<video><source src=/films/{}.webm><source src=/films/low.webm></video>",
         "<figure><audio src=/songs/{}.mp3></audio></figure>",
         "<article><h1>Seals</h1><p>Text</p></article><iframe src=/reports/{}.pdf></iframe>",
+        "<p>Solve <math><mi>{}</mi><mo>=</mo><mn>3</mn></math>.</p>",
+        "<p>Solve <math alttext='{} = 3'></math>.</p>",
+        "<svg><path d='M0 0' /><text>{}</text></svg>",
     ],
 )
 def test_embedded_documents_tell_pages_apart(html):
@@ -263,10 +266,17 @@ def test_embedded_documents_tell_pages_apart(html):
         "<main><p>Text</p></main><iframe src=/banner-1></iframe>",
         "<div class='box ad-slot'><div><iframe src=/count-1></iframe></div></div>",
         "<picture><source src=/boat-1.webp></picture><img src=/boat-1.png>",
+        "<svg class=icon><path d='M0 0' /></svg><nav><svg><text>1</text></svg></nav><math></math>",
     ],
 )
 def test_what_is_no_embedded_document(html):
     assert embedded(html) == set()
+
+
+def test_formulas_differ_by_where_their_parts_are():
+    formulas = [f"<math><{tag}><mi>x</mi><mn>3</mn></{tag}></math>" for tag in ("msub", "msup")]
+    one, other = map(embedded, formulas)
+    assert one.isdisjoint(other)
 
 
 def test_a_document_is_the_same_in_another_player():
