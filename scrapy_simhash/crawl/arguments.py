@@ -14,8 +14,8 @@ that a request has then, without the ones by which it looks like a browser's.
 
 from __future__ import annotations
 
+import copyreg
 import enum
-import functools
 import io
 import pathlib
 import pickle
@@ -25,7 +25,7 @@ import types
 import uuid
 from collections import deque
 from dataclasses import replace
-from datetime import date, datetime, time, timedelta, tzinfo
+from datetime import date, datetime, time, timedelta
 from decimal import Decimal
 from fractions import Fraction
 from hashlib import blake2b
@@ -40,7 +40,7 @@ from scrapy.utils.datatypes import LocalCache
 from scrapy_simhash.evidence import UNLIKE_ANY
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from scrapy.crawler import Crawler
     from scrapy.http import Response
@@ -317,8 +317,8 @@ def _own_attributes(request: Request) -> dict[str, Any]:
 class _Comparison(pickle.Pickler):
     """Pickles a value so that equal values of one type have equal bytes, in any process.
 
-    Items of all kinds are compared by their fields. Other objects, such as selectors, responses,
-    item loaders and generators, have no value that could be compared.
+    Items of all kinds are compared by their fields. Objects whose class does not say how they are
+    pickled, such as selectors, responses, item loaders and generators, cannot be compared.
 
     :param spider: stands for itself.
     """
@@ -331,69 +331,57 @@ class _Comparison(pickle.Pickler):
         self._is_comparable = True
         self.changeable: dict[int, Any] = {}
         """The objects in the value that can be changed, by their ids, which they keep."""
-        try:
-            self.dump(value)
-        except (RecursionError, ValueError):  # the value contains itself
-            self._is_comparable = False
         self.digest = UNLIKE_ANY
         """8 bytes: equal for equal values; `UNLIKE_ANY` if the value cannot be compared."""
+        try:
+            self.dump(value)
+        except Exception:  # noqa: BLE001 - it contains itself, or a user's object that fails
+            return
         if self._is_comparable:
             self.digest = blake2b(buffer.getbuffer(), digest_size=8).digest()
 
     def persistent_id(self, value: Any) -> Any:
         """Return what is pickled in place of a value; None for one that pickle knows."""
-        kind = type(value)
+        kind: Any = type(value)
         if kind in _PLAIN:
-            return None
-        if kind is list or (kind is dict and not value):
-            self.changeable[id(value)] = value
             return None
         if value is self._spider:
             return "spider"
-        parts = self._parts(value)
-        if parts is None:
-            self._is_comparable, parts = False, ()
-        return kind.__module__, kind.__qualname__, *parts
-
-    def _parts(self, value: Any) -> tuple[Any, ...] | None:
-        """Return what distinguishes a value from others of its type; None if nothing can."""
-        for kinds, parts_of in _PARTS:
-            if isinstance(value, kinds):
-                return parts_of(value)
-        if not isinstance(value, frozenset):
+        parts = _parts_of_code(value)
+        if parts is None and kind.__hash__ in (None, object.__hash__):
             self.changeable[id(value)] = value
         if isinstance(value, (set, frozenset)):
-            return self._sorted(value)
-        if isinstance(value, (list, deque, bytearray)):
-            return tuple(value)
-        fields = _fields(value)
-        return None if fields is None else self._sorted_items(fields)
-
-    def _sorted_items(self, values: dict[Any, Any]) -> tuple[Any, ...]:
-        if all(type(name) is str for name in values):
-            return tuple((name, values[name]) for name in sorted(values))
-        return self._sorted(values.items())
-
-    def _sorted(self, values: Iterable[Any]) -> tuple[bytes, ...]:
-        """Return the digests of values, sorted."""
-        compared = [_Comparison(value, self._spider) for value in values]
-        for one in compared:
-            self.changeable |= one.changeable
-            self._is_comparable = self._is_comparable and one._is_comparable  # noqa: SLF001
-        return tuple(sorted(one.digest for one in compared))
+            parts = *_name(kind), *sorted(value, key=repr)
+        elif isinstance(value, dict) or ItemAdapter.is_item(value):
+            parts = *_name(kind), *sorted(_fields(value).items(), key=repr)
+        if parts is None and not _is_pickled(value, kind):
+            self._is_comparable, parts = False, _name(kind)
+        return parts
 
 
-def _fields(value: Any) -> dict[Any, Any] | None:
-    """Return the content of a dict, or of an item of any kind; None for another object."""
-    if isinstance(value, dict):
-        return value
-    if not ItemAdapter.is_item(value):
+def _fields(value: Any) -> dict[Any, Any]:
+    """Return the content of a dict, or of an item of any kind."""
+    own = {} if isinstance(value, (dict, Item)) else getattr(value, "__dict__", {})
+    return {**(value if isinstance(value, dict) else ItemAdapter(value)), **own}
+
+
+def _is_pickled(value: Any, kind: Any) -> bool:
+    if isinstance(value, (int, float, complex, str, bytes, tuple, list, uuid.UUID)):
+        return True
+    own = kind.__reduce_ex__, kind.__reduce__
+    return kind in copyreg.dispatch_table or own != (object.__reduce_ex__, object.__reduce__)
+
+
+def _parts_of_code(value: Any) -> tuple[Any, ...] | None:
+    """Return what distinguishes a class, a function, or a part of one, from others; else None."""
+    if isinstance(value, (type, types.BuiltinFunctionType)):
+        return _name(value)
+    if isinstance(value, types.CodeType):
+        return value.co_code, value.co_names, value.co_varnames, value.co_consts
+    if isinstance(value, types.CellType):
+        return (value.cell_contents,)
+    if not isinstance(value, types.FunctionType):
         return None
-    own = {} if isinstance(value, Item) else getattr(value, "__dict__", {})
-    return {**ItemAdapter(value), **own}
-
-
-def _parts_of_function(value: types.FunctionType) -> tuple[Any, ...]:
     found: Any = sys.modules.get(value.__module__)
     for name in value.__qualname__.split("."):
         found = getattr(found, name, None)
@@ -409,30 +397,4 @@ def _name(value: Any) -> tuple[Any, ...]:
     return value.__module__, value.__qualname__
 
 
-# Types that pickle compares as we do; of subclasses, these are only parts.
 _PLAIN = frozenset((type(None), type(...), bool, int, float, complex, str, bytes, tuple))
-_PRINTED = (int, float, complex, range, date, time, timedelta, tzinfo, Decimal, Fraction, uuid.UUID)
-# Types → function from a value to its parts. The first that fits counts.
-_PARTS: tuple[tuple[Any, Callable[[Any], tuple[Any, ...]]], ...] = (
-    (enum.Enum, lambda value: (value.name,)),
-    ((str, pathlib.PurePath), lambda value: (str(value),)),
-    (_PRINTED, lambda value: (repr(value),)),
-    (bytes, lambda value: (bytes(value),)),
-    (tuple, tuple),
-    (re.Pattern, lambda value: (value.pattern, value.flags)),
-    (functools.partial, lambda value: (value.func, value.args, value.keywords)),
-    (types.MethodType, lambda value: (value.__func__, value.__self__)),
-    (types.FunctionType, _parts_of_function),
-    ((type, types.BuiltinFunctionType), _name),
-    (
-        types.CodeType,
-        lambda value: (
-            value.co_code,
-            value.co_names,
-            value.co_varnames,
-            value.co_freevars,
-            value.co_consts,
-        ),
-    ),
-    (types.CellType, lambda value: (value.cell_contents,)),
-)
