@@ -7,7 +7,6 @@ import re
 import time
 from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
@@ -19,6 +18,7 @@ from scrapy_simhash.setting import whole
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from pathlib import Path
 
     from scrapy_simhash.index.redis import RedisAddress
     from scrapy_simhash.maintenance.sources import Location
@@ -129,15 +129,12 @@ def _add_index(parser: argparse.ArgumentParser) -> None:
 def index_location(options: argparse.Namespace) -> Location:
     """Return the location of the index that the options or the settings name.
 
-    :raises SimhashError: the directory is missing; no index is found, or several are; a setting is
-        invalid; or the name of an index in Redis needs a spider.
+    :raises SimhashError: no index is found, or several are; a setting is invalid; or the name of an
+        index in Redis needs a spider.
     """
     if options.index is None:
         return options.settings.redis_address(options.spider) or _found_index(options)
-    location = location_of(options.index, options)
-    if isinstance(location, Path) and not location.is_dir():
-        raise SimhashError(f"index {options.index}: no such directory")
-    return location
+    return location_of(options.index, options)
 
 
 def location_of(text: str, options: argparse.Namespace) -> Location:

@@ -1,22 +1,16 @@
-"""``export``: show entries, the near-duplicate log or changes as records for other programs;
-``import``: make a new index from records.
-"""
+"""``export``: show entries, the near-duplicate log or changes as records for other programs."""
 
 from __future__ import annotations
 
 import json
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from scrapy_simhash.commands._command import (
     Command,
     index_location,
-    location_of,
     point_in_time,
 )
-from scrapy_simhash.commands._output import progress, show, show_result, shown_time
-from scrapy_simhash.commands._pages import existing_paths
-from scrapy_simhash.commands._settings import FINGERPRINT_OPTIONS
+from scrapy_simhash.commands._output import progress, show, shown_time
 
 if TYPE_CHECKING:
     import argparse
@@ -25,7 +19,7 @@ if TYPE_CHECKING:
 _TIMES = ("at", "first_seen", "last_seen")
 
 
-def _export(options: argparse.Namespace) -> None:
+def _run(options: argparse.Namespace) -> None:
     from scrapy_simhash.maintenance.changes import changes
     from scrapy_simhash.maintenance.export import entry_records, near_duplicate_records
 
@@ -48,7 +42,7 @@ def _export(options: argparse.Namespace) -> None:
         show(json.dumps(record))
 
 
-def _export_arguments(parser: argparse.ArgumentParser) -> None:
+def _arguments(parser: argparse.ArgumentParser) -> None:
     group = parser.add_mutually_exclusive_group()
     group.add_argument(
         "--near-duplicates",
@@ -64,13 +58,13 @@ def _export_arguments(parser: argparse.ArgumentParser) -> None:
     )
 
 
-EXPORT = Command(
+COMMAND = Command(
     "export",
     "show entries, the near-duplicate log or changes as JSON lines",
     """\
 Shows the entries of an index, oldest first, as JSON lines. Fields: key, fingerprint (hexadecimal
 digits), scheme, first_seen_s, last_seen_s (Unix times), near_duplicates (a count), gave_items (the
-page gave items), and evidence (hexadecimal digits: what confirms copies). `import` reads them.
+page gave items), and evidence (hexadecimal digits: what confirms copies).
 
   %(prog)s | gzip > entries.jsonl.gz
   %(prog)s --near-duplicates | jq -r 'select(.action == "dropped") | .key'
@@ -86,54 +80,8 @@ earliest change first: key, change, at, first_seen, last_seen, and copy_of (for 
 is a copy now; else empty). A page is gone if a crawl that ended by itself saw other pages of the
 site, but not this page.
 """,
-    _export,
-    _export_arguments,
+    _run,
+    _arguments,
     index=True,
     json=False,
-)
-
-
-def _import(options: argparse.Namespace) -> None:
-    from scrapy_simhash.index import IndexSpec
-    from scrapy_simhash.maintenance.export import import_entries, read_records
-
-    read, chosen = options.settings, options.settings.preset
-    where, pages = location_of(options.new, options), read("SIMHASH_EXPECTED_PAGES")
-    kind = None if isinstance(where, Path) else "redis"
-    spec = IndexSpec(kind, chosen.scheme, chosen.max_distance, expected_pages=pages)
-    if options.file != "-":
-        existing_paths([options.file])  # later, the error would name the index, not the file
-    records = progress(read_records(options.file), "records")
-    count = import_entries(where, spec.to_manifest(), records)
-    show_result(options, {"index": str(where), "file": options.file, "entries": count})
-
-
-def _import_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "file", metavar="FILE", help="a file, or - for JSON lines on standard input"
-    )
-    parser.add_argument(
-        "new",
-        metavar="NEW",
-        help="a directory that does not exist yet, or is empty; or redis://host:6379/0#name",
-    )
-
-
-IMPORT = Command(
-    "import",
-    "make a new index from records",
-    """\
-Makes a new index, in a directory or in Redis, from records that `export` or another program wrote:
-JSON lines, also compressed by gzip. A record needs key and fingerprint; other fields of
-`export` are optional. If a record is invalid, nothing is imported.
-
-  %(prog)s entries.jsonl.gz new/
-  %(prog)s --preset classic entries.jsonl new/
-  %(prog)s entries.jsonl.gz redis://host:6379/0#shop:simhash
-
-If records name a scheme, it must be that of the settings.
-""",
-    _import,
-    _import_arguments,
-    settings=(*FINGERPRINT_OPTIONS, "max-distance", "pages"),
 )

@@ -35,7 +35,7 @@ def _check(options: argparse.Namespace) -> int:
     if not options.json:
         advice = "copy the directory, and add --repair"
         if not isinstance(where, Path):
-            advice = "export the index, and import it under another name"
+            advice = "restore a backup of the server, or merge the index into a new one"
         show(f"problems found: {advice}" if found.problems else "no problems found")
     return 1 if found.problems else 0
 
@@ -99,8 +99,7 @@ def _rebuild(options: argparse.Namespace) -> None:
             confirmation=chosen.confirmation,
             expected_pages=pages,
             min_tokens=read("SIMHASH_MIN_TOKENS"),
-            drop_without_text=options.drop_without_text,
-            scope=options.settings("SIMHASH_SCOPE"),
+            scope=read("SIMHASH_SCOPE"),
         )
         counts = asdict(report)
     show_result(options, {"index": str(directory), **counts})
@@ -130,14 +129,6 @@ def _remove_arguments(parser: argparse.ArgumentParser) -> None:
         "2026-01-31",
     )
     parser.add_argument("--all", action="store_true", help="delete the whole index")
-
-
-def _rebuild_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--drop-without-text",
-        action="store_true",
-        help="for another scheme: leave out pages whose texts are not stored",
-    )
 
 
 def _merge_arguments(parser: argparse.ArgumentParser) -> None:
@@ -192,14 +183,14 @@ The exit code is 1 if a given page has no entry; the entries of the others are s
 Makes an index fit the settings: new tables for SIMHASH_MAX_DISTANCE and SIMHASH_EXPECTED_PAGES. If
 the settings have another scheme, new fingerprints are made from the texts that a crawl with
 SIMHASH_KEEP_TEXT has stored. Then, the result is the index that a crawl of the same pages would
-leave. It replaces the old one at the end: if the command is interrupted, nothing has changed.
+leave; pages without a stored text are left out, and count as new in the next crawl. It replaces the
+old one at the end: if the command is interrupted, nothing has changed.
 
   %(prog)s
   %(prog)s --max-distance 40 --pages 50000000
   %(prog)s --preset classic
 """,
         _rebuild,
-        _rebuild_arguments,
         index=True,
         settings=(*FINGERPRINT_OPTIONS, "max-distance", "pages"),
     ),
@@ -207,7 +198,8 @@ leave. It replaces the old one at the end: if the command is interrupted, nothin
         "merge",
         "merge another index into an index",
         """\
-Merges another index, OTHER, into this one, as if the crawl of OTHER had come later. Pages of OTHER
+Merges another index, OTHER, into this one, as if the crawl of OTHER had come later. If this one is
+missing, it is made first: OTHER is then copied, from a directory to Redis or back. Pages of OTHER
 replace the entries of this index that are copies of them. The near-duplicate logs are joined. OTHER
 does not change. This index is replaced atomically; in Redis, it is changed in place: stop its
 crawls first.

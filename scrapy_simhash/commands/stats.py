@@ -44,14 +44,6 @@ def _stats(options: argparse.Namespace) -> None:
             {"representative": cluster.representative, "near_duplicates": len(cluster) - 1}
             for cluster in found.clusters[: options.top]
         ],
-        "hosts": [
-            {
-                "host": host,
-                "near_duplicates": count,
-                "representatives": found.host_representatives[host],
-            }
-            for host, count in found.hosts.most_common(options.top)
-        ],
     }
     show_result(options, result)
 
@@ -62,7 +54,7 @@ def _stats_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="N",
         type=number(0),
         default=10,
-        help="number of clusters and hosts to show (default: %(default)s)",
+        help="number of clusters to show (default: %(default)s)",
     )
 
 
@@ -70,14 +62,13 @@ STATS = Command(
     "stats",
     "show what an index holds",
     """\
-Shows the number of pages in an index; the near-duplicates by distance, cluster and host; and the
-size, the scheme and the tables of the index.
+Shows the number of pages in an index; the near-duplicates by distance and cluster; and the size,
+the scheme and the tables of the index. `report` shows the URL patterns with most near-duplicates.
 
   %(prog)s --spider news
   %(prog)s --index .scrapy/simhash/spiders/news --json
 
-Each page counts by its latest verdict. Hosts are sorted by near-duplicates, each of which wastes a
-request of a crawl.
+Each page counts by its latest verdict.
 """,
     _stats,
     _stats_arguments,

@@ -13,7 +13,6 @@ import json
 import logging
 from contextlib import contextmanager
 from dataclasses import is_dataclass, replace
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -87,7 +86,8 @@ def open_fitting(
     location: Location, scheme: Scheme, warn: Warn, *, kind: str | None = None, **options: Any
 ) -> tuple[Index, Location]:
     """Open or create an index, and return it with its location. If the one at this location is
-    damaged or has another scheme, make way for a new one.
+    damaged or has another scheme, make way for a new one. If its tables don't fit the k of the
+    options, it keeps its own.
 
     :param warn: called with a message and its arguments.
     :param kind: kind of database of a new index in a directory; None for the default.
@@ -95,41 +95,23 @@ def open_fitting(
     :raises SimhashError: the index cannot be used, and there is no way around it.
     """
     try:
-        return _open_with_its_own(location, scheme, warn, kind, options), location
-    except (IndexMismatch, IndexCorrupt, SchemeError) as error:
-        location = _make_way(location, scheme, error, warn)
-        options["crawl_start"] = None  # a number of the other index
-        return _open_with_its_own(location, scheme, warn, kind, options), location
-
-
-def _open_with_its_own(
-    location: Location, scheme: Scheme, warn: Warn, kind: str | None, options: dict[str, Any]
-) -> Index:
-    """Open or create an index; with its own kind of database, and with its own k if its tables
-    don't fit the given one.
-    """
-    opened: Callable[..., Index]
-    if isinstance(location, RedisAddress):
-        opened = partial(location.open, scheme=scheme, create=True)
-    else:
-        is_default = kind is None or (location / MANIFEST).exists()
-        opened = partial(open_index, location if is_default else f"{kind}:{location}", scheme)
-    try:
-        index = opened(**options)
+        return _opened(location, scheme, kind, options), location
     except PlanError as error:
         if options["max_distance"] is None:
             raise
         warn("simhash: %s. This crawl uses the distance that the index was made for", error)
-        index = opened(**options | {"max_distance": None})
-    if kind not in (None, index.database):
-        warn(
-            "simhash: SIMHASH_INDEX = %r is for a new index, and the one in %s is in %s. The crawl "
-            "uses it as it is",
-            kind,
-            location,
-            index.database,
-        )
-    return index
+        options["max_distance"] = None
+    except (IndexMismatch, IndexCorrupt, SchemeError) as error:
+        location = _make_way(location, scheme, error, warn)
+        options["crawl_start"] = None  # a number of the other index
+    return open_fitting(location, scheme, warn, kind=kind, **options)
+
+
+def _opened(location: Location, scheme: Scheme, kind: str | None, options: dict[str, Any]) -> Index:
+    if isinstance(location, RedisAddress):
+        return location.open(scheme=scheme, create=True, **options)
+    is_default = kind is None or (location / MANIFEST).exists()
+    return open_index(location if is_default else f"{kind}:{location}", scheme, **options)
 
 
 def _make_way(location: Location, scheme: Scheme, error: SimhashError, warn: Warn) -> Location:

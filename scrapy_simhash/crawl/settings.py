@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar
 from urllib.parse import quote
 
 from scrapy.exceptions import NotConfigured
-from scrapy.settings import SETTINGS_PRIORITIES
 from scrapy.utils.project import data_path
 
 from scrapy_simhash.confirmation import Confirmation
@@ -22,7 +21,7 @@ from scrapy_simhash.errors import PlanError, SchemeError, SettingsError, Simhash
 from scrapy_simhash.index.plan import choose_plan
 from scrapy_simhash.index.redis import RedisAddress
 from scrapy_simhash.policy import Policy
-from scrapy_simhash.setting import Setting, is_off, whole
+from scrapy_simhash.setting import is_off, whole
 from scrapy_simhash.slices import slices
 from scrapy_simhash.verdict import TAGGED_FIELDS
 
@@ -80,15 +79,10 @@ class SettingsReader:
         return self._with_limits(replace(preset, scheme=scheme), takes_k=True)
 
     def with_limits(self, manifest: Manifest) -> Manifest:
-        """Return the manifest of an index with the k and the confirmation of the settings.
-
-        A k of the project is for fingerprints of its scheme, and that of the command line for this
-        index.
+        """Return the manifest of an index with the confirmation of the settings, and with their k
+        if it is for fingerprints of this scheme.
         """
-        priority = self.given.getpriority("SIMHASH_MAX_DISTANCE") or 0
-        is_for_index = priority >= SETTINGS_PRIORITIES["cmdline"]
-        takes_k = is_for_index or self.preset.scheme == manifest.scheme
-        return self._with_limits(manifest, takes_k=takes_k)
+        return self._with_limits(manifest, takes_k=self.preset.scheme == manifest.scheme)
 
     def _with_limits(self, base: _Base, *, takes_k: bool) -> _Base:
         """Return a preset or manifest with k, if it takes it, and confirmation of the settings."""
@@ -152,16 +146,6 @@ class SettingsReader:
         if self.given.get("SIMHASH_INDEX") != "redis":
             return None
         url = self("SIMHASH_REDIS_URL") or self.given.get("REDIS_URL")
-        if not url and (host := self.given.get("REDIS_HOST")):
-            port, database = (
-                Setting(name, kind, "", default).parse(self.given.get(name))
-                for name, kind, default in (
-                    ("REDIS_PORT", whole(1, 65_535), 6379),
-                    ("REDIS_DB", whole(0, 1_000_000), 0),
-                )
-            )
-            is_bare_ipv6 = ":" in host and not host.startswith("[")
-            url = f"redis://{f'[{host}]' if is_bare_ipv6 else host}:{port}/{database}"
         if not url:
             reason = "must be the URL of a server, such as redis://user:password@host:6379/0"
             raise self.error("SIMHASH_REDIS_URL", reason)
@@ -171,11 +155,8 @@ class SettingsReader:
             raise SimhashError(
                 "the index in Redis is named after a spider: give --spider or --index"
             )
-        name %= {"spider": owner}
-        if "{" in name or "}" in name:
-            raise self.error("SIMHASH_REDIS_KEY", "must be a name without braces")
         try:
-            return self.address(str(url), name)
+            return self.address(str(url), name % {"spider": owner})
         except SchemeError as error:  # without the URL, which may hold a password
             raise SettingsError("SIMHASH_REDIS_URL", "…", str(error)) from error
 
@@ -190,8 +171,6 @@ class SettingsReader:
 
 class SimhashSettings(SettingsReader):
     """The validated settings of a crawl. Those that depend on others are attributes.
-
-    The index directory is made, unless the index is in Redis.
 
     :raises SettingsError: a setting is invalid.
     """
@@ -226,16 +205,6 @@ class SimhashSettings(SettingsReader):
             slice_.needs_page_texts for slice_ in slices_in_use(settings)
         )
         self._owner: Final = None if self("SIMHASH_SHARED") else _file_name(spider_name)
-        location = self.index_location("page" if self.pages else "item")
-        if isinstance(location, Path):
-            try:
-                location.mkdir(mode=0o700, parents=True, exist_ok=True)
-                probe = location / ".manifest.json.writable"
-                probe.touch()
-                probe.unlink()
-            except (OSError, ValueError) as error:
-                reason = f"must be a directory that can be created and written to ({error})"
-                raise self.error("SIMHASH_DIR", reason) from error
 
     def _check(self) -> None:
         """Raise SettingsError if settings do not fit together."""

@@ -302,8 +302,7 @@ ADVANCED = (
         "SIMHASH_REDIS_URL",
         TEXT,
         'URL of the server, such as `"redis://user:password@host:6379/0"`. If not set, the '
-        "settings of scrapy-redis count: `REDIS_URL`, or `REDIS_HOST`, `REDIS_PORT` and "
-        "`REDIS_DB`. The client gets `REDIS_PARAMS`.",
+        "`REDIS_URL` of scrapy-redis counts. The client gets `REDIS_PARAMS`.",
     ),
     Setting(
         "SIMHASH_REDIS_KEY",

@@ -71,7 +71,7 @@ class EntryTables(Tables):
             raise StorageError(
                 self._location,
                 f"it has seen {ordinal} new pages, and cannot take more: start another index, or "
-                "`export` its entries and `import` them, which numbers them again",
+                "`merge` it into a new one, which numbers its entries again",
             )
         self._add_row(ordinal, entry)
         for query in [*self._prefetched]:

@@ -47,8 +47,6 @@ class Duplication:
         another one; oldest first.
     :param distances: number of near-duplicates by distance, as crawls measured it.
     :param clusters: clusters with at least two pages, the largest first.
-    :param hosts: number of near-duplicates by host (`host_of`).
-    :param host_representatives: number of representatives by host.
     """
 
     representatives: int
@@ -58,8 +56,6 @@ class Duplication:
     similar: list[NearDuplicate]
     distances: Counter[int]
     clusters: list[IndexCluster]
-    hosts: Counter[str]
-    host_representatives: Counter[str]
 
 
 def duplication(source: AnyStore) -> Duplication:
@@ -93,22 +89,20 @@ def duplication(source: AnyStore) -> Duplication:
     clusters = [IndexCluster(key, members) for key, members in groups.items() if key in stored]
     near_duplicates = [line for cluster in clusters for line in cluster.near_duplicates]
     copies = {line.key for line in near_duplicates}
-    host_representatives: Counter[str] = Counter()
+    representatives = 0
     for entry in source.entries():
         if entry.key in copies:
             first_seen_s[entry.key] = min(first_seen_s[entry.key], entry.first_seen_s)
         else:
-            host_representatives[host_of(entry.key)] += 1
+            representatives += 1
     return Duplication(
-        representatives=host_representatives.total(),
+        representatives=representatives,
         first_seen_s=first_seen_s,
         lines=lines,
         near_duplicates=len(near_duplicates),
         similar=list(similar.values()),
         distances=Counter(line.distance for line in near_duplicates),
         clusters=sorted(clusters, key=len, reverse=True),
-        hosts=Counter(host_of(line.key) for line in near_duplicates),
-        host_representatives=host_representatives,
     )
 
 

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from scrapy_simhash.documents.files import real_path
-from scrapy_simhash.errors import IndexMismatch, StorageError
+from scrapy_simhash.errors import IndexMismatch, IndexMissing, StorageError
+from scrapy_simhash.index import open_index
 from scrapy_simhash.index.base import PageToObserve
 from scrapy_simhash.index.history import PREFIX
-from scrapy_simhash.index.records import MAX_SEQUENCE
 from scrapy_simhash.index.redis import RedisAddress
 from scrapy_simhash.index.rows import Rows
 from scrapy_simhash.index.rules import CrawlRules
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from scrapy_simhash.index.base import Entry
+    from scrapy_simhash.index.manifest import Manifest
     from scrapy_simhash.index.redis.store import RedisStore
     from scrapy_simhash.index.store import Store
     from scrapy_simhash.maintenance.sources import Location
@@ -35,7 +37,8 @@ def merge(
     *,
     scope: Scope = "all",
 ) -> RewriteResult:
-    """Merge the index `other` into the index `where`, and return the counts of the result.
+    """Merge the index `other` into the index `where`, and return the counts of the result. If
+    `where` is missing, it is made first, with the properties of `other`.
 
     The result is what a later crawl with `where` would leave if it saw each entry of `other` once.
     A page of `other` replaces the entries of `where` that it is a copy of. A page whose key is in
@@ -48,12 +51,16 @@ def merge(
 
     :param scope: which pages of `where` a page of `other` may replace.
     :raises IndexMismatch: the indexes have different schemes.
-    :raises StorageError: both are the same index; one is missing, in use, damaged or unreadable; or
-        sequence numbers would exceed their limit.
+    :raises StorageError: both are the same index; `other` is missing; or one is in use, damaged or
+        unreadable.
     """
     if _resolved(where) == _resolved(other):
         raise StorageError(str(other), "an index cannot be merged with itself: give another one")
-    manifest, other_manifest = manifest_of(where), manifest_of(other)
+    other_manifest = manifest_of(other)
+    try:
+        manifest = manifest_of(where)
+    except IndexMissing:
+        manifest = _made(where, other_manifest)
     if manifest.scheme != other_manifest.scheme:
         raise IndexMismatch(
             str(other),
@@ -63,18 +70,10 @@ def merge(
     result = RewriteResult()
     with opened_store(other) as source, _changing(where) as store:
         shift = store.next_sequence - 1
-        following = shift + source.next_sequence
-        if following > MAX_SEQUENCE:
-            raise StorageError(
-                str(where),
-                f"after very many merges, sequence {following} exceeds the limit {MAX_SEQUENCE}: "
-                "export the index, and import it as a new one, whose numbers begin at 1; nothing "
-                "was changed",
-            )
         # To the later crawl, all entries are from earlier ones, so none is a representative.
         rules = CrawlRules(manifest.max_distance, manifest.confirmation, crawl_start=shift + 1)
         # This may fail, and writes in Redis cannot be undone, so it comes first.
-        store.skip_to(following)
+        store.skip_to(shift + source.next_sequence)
         for entry in source.entries_by_age():
             later = entry._replace(
                 number=shift + entry.number, last_sequence=shift + entry.last_sequence, ordinal=-1
@@ -106,6 +105,14 @@ def _changing(where: Location) -> Iterator[Store | RedisStore]:
         for line in source.near_duplicates():
             store.write_lines([line])
         yield store
+
+
+def _made(where: Location, like: Manifest) -> Manifest:
+    """Make an empty index, and return its manifest."""
+    options = {"max_distance": like.max_distance, "confirmation": like.confirmation}
+    make = where.open if isinstance(where, RedisAddress) else partial(open_index, where)
+    with make(scheme=like.scheme, plan=like.plan, create=True, **options) as index:
+        return index.store.manifest
 
 
 def _resolved(where: Location) -> object:

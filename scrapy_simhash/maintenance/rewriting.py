@@ -1,4 +1,4 @@
-"""Create an index, or rewrite one in a directory: the old one stays until the new one is complete.
+"""Rewrite an index in a directory: the old one stays until the new one is complete.
 
 The new database is written next to the old one, which stays locked. The manifest names the current
 database and is replaced last, atomically. An interruption may leave an unused database; the next
@@ -7,16 +7,14 @@ rewrite deletes it.
 
 from __future__ import annotations
 
-from contextlib import contextmanager, nullcontext, suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from scrapy_simhash.documents.files import replaced
 from scrapy_simhash.errors import StorageError
 from scrapy_simhash.index import database_kind, opened_database, read_manifest
 from scrapy_simhash.index.database import destroy_database
 from scrapy_simhash.index.manifest import databases
-from scrapy_simhash.index.redis import RedisAddress
 from scrapy_simhash.index.rows import Rows
 
 if TYPE_CHECKING:
@@ -26,9 +24,7 @@ if TYPE_CHECKING:
 
     from scrapy_simhash.index.database import Database
     from scrapy_simhash.index.manifest import Manifest
-    from scrapy_simhash.index.redis.store import RedisStore
     from scrapy_simhash.index.store import Store
-    from scrapy_simhash.maintenance.sources import Location
 
 
 @dataclass
@@ -88,39 +84,6 @@ def replacing(
             _delete_leftovers(directory, new)
     except OSError as error:
         raise StorageError(str(directory), f"it cannot be rewritten ({error})") from error
-
-
-@contextmanager
-def making(where: Location, manifest: Manifest) -> Iterator[Store | RedisStore]:
-    """Yield the empty store of a new index. After an error, there is no new index.
-
-    A new directory gets its name at the end. An interruption leaves one named ``.simhash-…`` beside
-    it. One that exists gets its manifest at the end. An interruption leaves a database in it.
-
-    :param manifest: manifest of the new index.
-    :raises StorageError: the directory is not empty, the name is taken, or the storage fails.
-    """
-    if isinstance(where, RedisAddress):
-        with where.opened_store(manifest) as in_redis:
-            try:
-                yield in_redis
-            except BaseException:
-                in_redis.delete()
-                raise
-        return
-    location = str(where)
-    try:
-        if where.exists() and any(where.iterdir()):
-            raise StorageError(location, "it is not empty: choose a new directory")
-        where.parent.mkdir(parents=True, exist_ok=True)
-        # A directory that exists may be a mount, which no other can replace.
-        with nullcontext(where) if where.exists() else replaced(where) as directory:
-            directory.mkdir(mode=0o700, exist_ok=True)
-            with _new_store(directory, manifest, location) as store:
-                yield store
-            manifest.write(directory)
-    except OSError as error:
-        raise StorageError(location, f"it cannot be created or written ({error})") from error
 
 
 @contextmanager

@@ -60,7 +60,6 @@ FILES = {
         ("index query letter.txt --nope", 2, "unrecognized arguments: --nope"),
         ("index merge redis://:geheim@127.0.0.1:1/0 --index .", 1, "name of the index"),
         ("index merge '' --index .", 1, "empty"),
-        ("index import x.jsonl", 2, "required: NEW"),
     ],
 )
 def test_what_cannot_be_done(run, folder, arguments, code, told):

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING
 import pytest
 
 from scrapy_simhash.commands import main
-from scrapy_simhash.index import open_index
 from scrapy_simhash.index.manifest import Manifest
 from scrapy_simhash.maintenance.check import check
 from scrapy_simhash.maintenance.export import entry_records
@@ -41,7 +40,7 @@ ARGUMENTS = {
     "index export": [],
 }
 # Those that take no index, or not by --index.
-OTHERS = {"index import", "extract", "compare", "calibrate", "dedupe"}
+OTHERS = {"extract", "compare", "calibrate", "dedupe"}
 READERS = sorted(ARGUMENTS.keys() - {"index check --repair"})
 
 
@@ -96,7 +95,7 @@ def test_what_is_no_index(run, index, folder, command, what):
     before = state_of(folder)
     for place in (folder / what, ""):
         ran = run(*command.split(), "--index", place, *ARGUMENTS[command])
-        assert_error(ran, str(place), "no such directory" if what == "missing" and place else "")
+        assert_error(ran, str(place), "there is no index" if what == "missing" and place else "")
     assert state_of(folder) == before
 
 
@@ -201,28 +200,6 @@ def test_nobody_reads_the_result(index, folder, command):
     )
     assert re.fullmatch(said, ran.err), ran.err
     assert check(index).problems == []
-
-
-IMPORTED = {"none.jsonl": "error: none.jsonl: no such file", "folder": "folder"}
-IMPORTED |= {"binary": "line 1", "": "name"}
-
-
-@pytest.mark.parametrize("name", IMPORTED)
-def test_files_that_cannot_be_imported(run, folder, name):
-    (folder / "folder").mkdir()
-    (folder / "binary").write_bytes(b"\x00\xff" * 100)
-    assert_error(run("index", "import", name, "new"), IMPORTED[name])
-    assert not (folder / "new").exists() or not list((folder / "new").iterdir())
-
-
-def test_an_index_is_not_imported_over(run, index, folder):
-    (folder / "none.jsonl").write_text("")
-    before = state_of(index)
-    assert_error(run("index", "import", "none.jsonl", index), "not empty")
-    assert state_of(index) == before
-    assert run("index", "import", "none.jsonl", "new").code == 0
-    with open_index(folder / "new") as empty:
-        assert len(empty) == 0
 
 
 @pytest.mark.parametrize("other", ["missing", "page", ""])

@@ -1,6 +1,5 @@
 """Commands on an index, that of the demo's crawl: what they show, and what they change."""
 
-import gzip
 import json
 import re
 import shutil
@@ -43,8 +42,6 @@ def test_stats(run, ran_json, index):
     assert found["clusters"] > len(found["largest_clusters"]) == 4
     sizes = [cluster["near_duplicates"] for cluster in found["largest_clusters"]]
     assert sizes == sorted(sizes, reverse=True)
-    assert sum(host["near_duplicates"] for host in found["hosts"]) == found["near_duplicates"]
-    assert found["hosts"][0]["host"].startswith("127.0.0.1:")
 
 
 def test_a_page_that_is_there(ran_json, run, index, folder):
@@ -189,20 +186,16 @@ def test_rebuild(ran_json, run, index):
     assert check(index).problems == []
 
 
-def test_export_import_and_merge(ran_json, run, index, folder):
+def test_export_and_merge(ran_json, run, index, folder):
     text = run("index", "export").out
     assert [json.loads(line) for line in text.splitlines()] == list(entry_records(index))
-    (folder / "e.jl").write_text(text)
-    (folder / "e.jsonl.gz").write_bytes(gzip.compress(text.encode()))
-    for name in ("e.jsonl.gz", "e.jl"):
-        assert ran_json("index", "import", name, f"new {name}")["entries"] == len(entries(index))
-        assert [*entries(folder / f"new {name}")] == [*entries(index)]
     lines = run("index", "export", "--near-duplicates").out.splitlines()
     assert [json.loads(line)["key"] for line in lines] == near_keys(index)
-    new = folder / "new e.jsonl.gz"
+    new = folder / "new"
     found = ran_json("index", "merge", "--index", new, index)
     assert found["entries"] == len(entries(index))
     assert near_keys(new) == near_keys(index)
+    assert [*entries(new)] == [*entries(index)]
 
 
 def test_an_index_is_named_by_its_spider(run, index, folder):

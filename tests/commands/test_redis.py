@@ -51,11 +51,8 @@ def where(address):
 
 
 @pytest.fixture
-def filled(ran_json, index, address, options, where):
+def filled(ran_json, index, address, options):
     """The demo's index, merged into a new one in Redis."""
-    Path("nothing.jsonl").write_text("")
-    few = ("-s", "SIMHASH_EXPECTED_PAGES=1000")
-    assert ran_json("index", "import", "nothing.jsonl", where, *few)["entries"] == 0
     merged = ran_json("index", "merge", str(index), *options)
     assert merged["entries"] == len(list(entry_records(index)))
     return address
@@ -98,18 +95,12 @@ def test_damaged_rows_are_not_to_be_repaired_in_redis(run, filled, options):
         delete(filled)
 
 
-def test_there_and_back(run, ran_json, index, filled, options):
+def test_there_and_back(ran_json, index, filled, folder):
     assert list(entry_records(filled)) == list(entry_records(index))
     assert list(near_duplicate_records(filled)) == list(near_duplicate_records(index))
-    Path("there.jsonl").write_text(run("index", "export", *options).out)
-    ran_json("index", "import", "there.jsonl", "back")
-    fields = ("near_duplicates",)
-    there, back = list(entry_records(index)), list(entry_records(Path("back")))
-    assert [without(one, *fields) for one in back] == [without(one, *fields) for one in there]
-    ran_json("index", "import", "nothing.jsonl", "empty")
-    ran_json("index", "merge", "--index", "empty", f"{filled.url}#{filled.name}")
-    assert list(entry_records(Path("empty"))) == there
-    assert list(near_duplicate_records(Path("empty"))) == list(near_duplicate_records(index))
+    ran_json("index", "merge", "--index", "back", f"{filled.url}#{filled.name}")
+    assert list(entry_records(Path("back"))) == list(entry_records(index))
+    assert list(near_duplicate_records(Path("back"))) == list(near_duplicate_records(index))
 
 
 def test_merging_in_redis_is_merging_in_a_directory(ran_json, run, index, filled, options):
@@ -125,24 +116,6 @@ def test_merging_in_redis_is_merging_in_a_directory(ran_json, run, index, filled
     assert list(entry_records(filled)) == list(entry_records(second))
     assert list(near_duplicate_records(filled)) == list(near_duplicate_records(second))
     assert check(filled).problems == []
-
-
-def test_imports_are_all_or_nothing(ran_json, run, index, address, where):
-    Path("pages.jsonl").write_text(run("index", "export", "--index", index).out)
-    count = ran_json("index", "import", "pages.jsonl", where)["entries"]
-    assert check(address).entries == count
-    with address.open() as opened:
-        assert opened.next_sequence > count
-    ran = run("index", "import", "pages.jsonl", where)
-    assert (ran.code, "there is an index of that name" in ran.err) == (1, True)
-    delete(address)
-    lines = Path("pages.jsonl").read_text().splitlines()
-    Path("twice.jsonl").write_text("\n".join([*lines, lines[3]]))
-    ran = run("index", "import", "twice.jsonl", where)
-    assert ran.code == 1
-    assert "came before; nothing was imported" in ran.err
-    with pytest.raises(IndexMissing):
-        delete(address)
 
 
 def test_remove(ran_json, run, index, filled, options):

@@ -52,7 +52,6 @@ COPIES = "--max-distance 5 --min-resemblance 1 --no-same-title"
         f"dedupe {SCHEME} {COPIES} --max-bytes 9 --action tag --incremental --distinct-by a b",
         "index query --max-distance 5 --max-bytes 9 a",
         f"index rebuild {SCHEME} --max-distance 5 --pages 5",
-        f"index import {SCHEME} --max-distance 5 --pages 5 a b",
     ],
 )
 def test_commands_take_the_options(given):

@@ -123,16 +123,6 @@ def test_commas_of_the_command_line_separate_fields_but_not_selectors(
     assert (read.distinct_fields, read.distinct_selectors) == (fields, selectors)
 
 
-def test_a_directory_that_cannot_be_written_names_the_setting(url, tmp_path):
-    file = tmp_path / "file"
-    file.write_text("not a directory")
-    result = crawled(tmp_path, [url], {"SIMHASH_DIR": str(file / "index")})
-    assert result.error["type"] == "SettingsError"
-    assert result.error["message"].startswith(f"SIMHASH_DIR = {str(file / 'index')!r}: ")
-    assert "Not a directory" in result.error["message"]
-    assert file.read_text() == "not a directory"
-
-
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [

@@ -104,9 +104,6 @@ class TestSettings:
         ("given", "url"),
         [
             ({"REDIS_URL": "redis://queue:1/2"}, "redis://queue:1/2"),
-            ({"REDIS_HOST": "queue", "REDIS_DB": 3}, "redis://queue:6379/3"),
-            ({"REDIS_HOST": "::1"}, "redis://[::1]:6379/0"),
-            ({"REDIS_HOST": "[::1]"}, "redis://[::1]:6379/0"),
             ({"REDIS_URL": "redis://queue", "SIMHASH_REDIS_URL": "redis://index"}, "redis://index"),
         ],
     )
@@ -121,8 +118,6 @@ class TestSettings:
         [
             ({}, "SIMHASH_REDIS_URL"),
             ({"SIMHASH_REDIS_URL": f"http://:{SECRET}@h"}, "SIMHASH_REDIS_URL"),
-            ({"SIMHASH_REDIS_URL": None, "REDIS_HOST": "h", "REDIS_PORT": "six"}, "REDIS_PORT"),
-            ({"SIMHASH_REDIS_URL": None, "REDIS_HOST": "h", "REDIS_DB": "x"}, "REDIS_DB"),
             ({"SIMHASH_RESET": True}, "SIMHASH_RESET"),
             ({"SIMHASH_KEEP_TEXT": True}, "SIMHASH_KEEP_TEXT"),
         ],

@@ -316,7 +316,6 @@ def repair(directory: str, dies_at: str) -> None:
 def keep_up(task: str, kind: str, directories: list[str], dies_at: int) -> None:
     """Make an index anew, and die at a step: a write, a sync, or a change of files."""
     from scrapy_simhash.maintenance import rewriting
-    from scrapy_simhash.maintenance.export import PlacedRecord, entry_records, import_entries
     from scrapy_simhash.maintenance.merge import merge
     from scrapy_simhash.maintenance.rebuild import rebuild
     from scrapy_simhash.maintenance.remove import expire
@@ -340,17 +339,13 @@ def keep_up(task: str, kind: str, directories: list[str], dies_at: int) -> None:
         setattr(class_, name, do)
 
     paths = [Path(directory) for directory in directories]
-    exported = list(entry_records(paths[0])) if task == "import_entries" else []
-    made = manifest.Manifest.read(paths[0])
     for name in ("write", "sync", "close"):
         dying(database_class(kind), name)
     dying(rewriting, "destroy_database")
     for name in ("link", "fsync"):
         dying(os, name)
     dying(type(paths[0]), "replace")
-    if task == "import_entries":
-        import_entries(paths[1], made, [PlacedRecord("?", record) for record in exported])
-    elif task == "expire":
+    if task == "expire":
         expire(paths[0], 1 << 31)
     elif task == "rebuild":
         rebuild(paths[0], TablePlan(64, 6, 2))

@@ -74,7 +74,7 @@ def test_each_page_is_in_one_cluster_at_most(pairs, met):
     assert set(members) <= {one.key for one in lines} | set(met)
     assert {representative for representative, _ in shape(found)} <= set(met)
     assert found.near_duplicates == sum(members.values()) - len(found.clusters)
-    assert found.hosts.total() == found.distances.total() == found.near_duplicates
+    assert found.distances.total() == found.near_duplicates
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,6 @@
-"""expire, rebuild, merge, remove, and import of an export: what a linear scan would say."""
+"""expire, rebuild, merge and remove: what a linear scan would say."""
 
 import shutil
-from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -14,10 +13,10 @@ from scrapy_simhash import Scheme
 from scrapy_simhash.errors import IndexLocked, IndexMismatch, StorageError
 from scrapy_simhash.fingerprint import hamming_distance
 from scrapy_simhash.index import TablePlan, open_index, records
-from scrapy_simhash.index.base import PageToObserve
+from scrapy_simhash.index.base import Entry, PageToObserve
 from scrapy_simhash.index.manifest import Manifest
 from scrapy_simhash.maintenance.check import check
-from scrapy_simhash.maintenance.export import PlacedRecord, entry_records, import_entries
+from scrapy_simhash.maintenance.export import entry_records
 from scrapy_simhash.maintenance.merge import merge
 from scrapy_simhash.maintenance.rebuild import rebuild
 from scrapy_simhash.maintenance.remove import expire, remove
@@ -140,26 +139,6 @@ def test_rebuilt_with_other_tables_it_answers_the_same(crawls, blocks):
 
 
 @EXAMPLES
-@given(crawls=st.lists(CRAWLS, max_size=3))
-def test_what_was_exported_is_imported(crawls):
-    with TemporaryDirectory() as temporary:
-        index = made(Path(temporary, "index"), *crawls)
-        new = make_backend(index.name, Path(temporary, "new"))
-        exported = list(entry_records(index.directory))
-        named = Counter(line[1] for line in content(index)[1])
-        assert [one["near_duplicates"] for one in exported] == [
-            named[one["key"]] for one in exported
-        ]
-        placed = (PlacedRecord("?", one) for one in exported)
-        count = import_entries(new.directory, Manifest.read(index.directory), placed)
-        assert count == len(exported)
-        assert content(new)[0] == content(index)[0]
-        assert answers(new) == answers(index)
-        again = list(entry_records(new.directory))
-        assert again == [{**one, "near_duplicates": 0} for one in exported]
-
-
-@EXAMPLES
 @given(
     pages=CRAWLS,
     seen_s=st.lists(st.integers(100, 120), min_size=12, max_size=12),
@@ -228,13 +207,15 @@ def test_numbers_are_never_given_twice(index):
 def test_merged_times_are_of_the_first_and_the_last_sight(tmp_path):
     """Of pages that both have: unchanged, changed, and seen earlier by the later crawl."""
     names = "key", "fingerprint", "first_seen_s", "last_seen_s"
-    manifest = Manifest.read(made(tmp_path / "made").directory)
     for name, entries in {
         "one": [("same", "0000", 10, 20), ("changed", "00ff", 11, 21), ("odd", "ff00", 50, 60)],
         "other": [("same", "0001", 30, 40), ("changed", "0f0f", 31, 41), ("odd", "ff00", 5, 6)],
     }.items():
-        given = [PlacedRecord("?", dict(zip(names, entry, strict=True))) for entry in entries]
-        import_entries(tmp_path / name, manifest, given)
+        made(tmp_path / name)
+        with rewriting(tmp_path / name) as (_, store):
+            for number, (key, digits, *times) in enumerate(entries, 1):
+                entry = Entry(number, key, int(digits, 16), number, *times)
+                store.write(entry, None, ())
     merge(tmp_path / "one", tmp_path / "other")
     # By age.
     assert [tuple(map(record.get, names)) for record in entry_records(tmp_path / "one")] == [
@@ -323,6 +304,14 @@ def test_a_store_that_was_made_anew_meanwhile_is_opened_anew(index, monkeypatch)
     assert names == sorted([f"{index.name}-2", "manifest.json"])
 
 
+def test_merged_into_none_it_is_a_copy(index, tmp_path):
+    new = make_backend(INSTALLED_KINDS[0], tmp_path / "new")
+    merge(new.directory, index.directory)
+    assert content(new) == content(index)
+    assert answers(new) == answers(index)
+    assert Manifest.read(new.directory).plan == PLAN
+
+
 HOSTS = [("http://one.example/a", 0x00FF), ("http://two.example/b", 0x00FE)]
 
 
@@ -354,23 +343,3 @@ def test_a_database_that_is_missing_is_no_empty_index(tmp_path, use):
         with pytest.raises(StorageError, match="is missing: restore it"):
             wrong(index.directory)
     assert [path.name for path in index.directory.iterdir()] == ["manifest.json"]
-
-
-def test_an_import_that_ends_early_leaves_no_index(tmp_path):
-    manifest = Manifest.read(made(tmp_path / "made").directory)
-    new = tmp_path / "new"
-    records_ = [PlacedRecord("?", {"key": "a", "fingerprint": "00ff"})]
-
-    def interrupted():
-        yield from records_
-        assert not new.exists()
-        raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        import_entries(new, manifest, interrupted())
-    assert [path.name for path in tmp_path.iterdir()] == ["made"]
-    new.mkdir()
-    assert import_entries(new, manifest, records_) == 1
-    assert content(make_backend(INSTALLED_KINDS[0], new))[0] == [("a", 0x00FF)]
-    with pytest.raises(StorageError, match="not empty"):
-        import_entries(new, manifest, records_)

@@ -6,9 +6,7 @@ import shutil
 import pytest
 
 from scrapy_simhash.index import TablePlan, open_index
-from scrapy_simhash.index.manifest import Manifest
 from scrapy_simhash.maintenance.check import check
-from scrapy_simhash.maintenance.export import PlacedRecord, entry_records, import_entries
 from scrapy_simhash.maintenance.merge import merge
 from scrapy_simhash.maintenance.rebuild import rebuild
 from scrapy_simhash.maintenance.remove import expire
@@ -50,17 +48,10 @@ class Disk:
         return open_index(self._url, incremental=incremental)
 
 
-def imported(_, new):
-    old = new.with_name("one")
-    records = [PlacedRecord("?", record) for record in entry_records(old)]
-    return import_entries(new, Manifest.read(old), records)
-
-
 OPERATIONS = {
     "expire": lambda one, _: expire(one, 1 << 31),
     "rebuild": lambda one, _: rebuild(one, TablePlan(64, 6, 2)),
     "merge": merge,
-    "import_entries": lambda one, _: imported(one, one.with_name("new")),
 }
 
 
@@ -74,8 +65,7 @@ def test_killed_at_any_step_it_can_be_done_again(tmp_path, kind, what):
     goal = tmp_path / "goal"
     shutil.copytree(first, goal / "one")
     OPERATIONS[what](goal / "one", second)
-    result = "new" if what == "import_entries" else "one"
-    after = content(Disk(kind, goal / result))
+    after = content(Disk(kind, goal / "one"))
     rng = random.Random(f"{kind} {what}")
     steps, done = 0, None
     with children() as other:
@@ -84,8 +74,7 @@ def test_killed_at_any_step_it_can_be_done_again(tmp_path, kind, what):
             step = next(moments)
             one = tmp_path / f"killed {step}" / "one"
             shutil.copytree(first, one)
-            new = one.with_name("new")
-            directories = {"merge": [one, second], "import_entries": [one, new]}.get(what, [one])
+            directories = [one, second] if what == "merge" else [one]
             worker = other.begin(
                 "keep_up",
                 task=what,
@@ -99,22 +88,13 @@ def test_killed_at_any_step_it_can_be_done_again(tmp_path, kind, what):
             steps += worker.was_killed
             assert check(one).problems == []
             found = content(Disk(kind, one))
-            if what == "import_entries":
-                assert found == before
-                if (new / "manifest.json").exists():
-                    assert content(Disk(kind, new)) == after
-                else:  # a new directory is chosen, or this one deleted
-                    shutil.rmtree(new, ignore_errors=True)
-                    OPERATIONS[what](one, second)
-                    assert content(Disk(kind, new)) == after
-            else:
-                some = all(set(one) <= set(all_) for one, all_ in zip(found, before, strict=True))
-                assert found in (before, after) or (what == "expire" and some)
-                if found != after:
-                    OPERATIONS[what](one, second)
-                    assert content(Disk(kind, one)) == after
-                databases = [path for path in one.iterdir() if path.is_dir()]
-                assert len(databases) <= 2
+            some = all(set(one) <= set(all_) for one, all_ in zip(found, before, strict=True))
+            assert found in (before, after) or (what == "expire" and some)
+            if found != after:
+                OPERATIONS[what](one, second)
+                assert content(Disk(kind, one)) == after
+            databases = [path for path in one.iterdir() if path.is_dir()]
+            assert len(databases) <= 2
             shutil.rmtree(one.parent)
             if step > KILLS:
                 for _ in range(rng.randrange(40)):
