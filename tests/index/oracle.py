@@ -58,7 +58,8 @@ class Oracle:
         return in_flight[-1] if in_flight else self.stored.get(key)
 
     def scan(self, fingerprint: int) -> list[tuple[int, int, Row]]:
-        rows = {*self.stored.values(), *self.pending.values()}
+        # Of texts that are as old, that of a page and of its second look, the stored one is first.
+        rows = dict.fromkeys([*self.stored.values(), *self.pending.values()])
         distances = [((row.fingerprint ^ fingerprint).bit_count(), row.age, row) for row in rows]
         return sorted((one for one in distances if one[0] <= self.k), key=lambda one: one[:2])
 
