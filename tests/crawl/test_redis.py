@@ -14,7 +14,7 @@ from scrapy.settings import Settings
 from scrapy_simhash.crawl.settings import SimhashSettings
 from scrapy_simhash.errors import SettingsError
 from scrapy_simhash.index.redis import open_redis_index
-from scrapy_simhash.index.redis.layout import state_key
+from scrapy_simhash.index.redis.layout import redis_key
 from tests.crawl.harness import ADDONS, Crawl, child_environment, crawled, run
 from tests.crawl.pages import page
 from tests.crawl.spiders import PagesSpider
@@ -158,7 +158,7 @@ def test_a_crawl_and_the_next(site, tmp_path, redis_server, name):
 def test_a_history_that_cannot_be_written_is_an_error_that_is_counted(site, tmp_path, own_server):
     redis = pytest.importorskip("redis")
     with redis.Redis(port=own_server.ports[0]) as client:
-        client.set(state_key("broken", "notes"), "something else")
+        client.set(redis_key("broken", "notes"), "something else")
     crawl = crawled(
         tmp_path,
         [site.put("/kept", page("story 1")), site.put("/kept/copy", page("story 1"))],

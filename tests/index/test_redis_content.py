@@ -34,7 +34,7 @@ def store(index, *pages):
 
 def rows(index):
     """How often each row is in the journal, without the random bytes."""
-    return Counter(map(row_id, index.store.journal()))
+    return Counter(row_id(row) for _, row in index.store.journal())
 
 
 def row_of(index, key, fingerprint):
@@ -45,15 +45,18 @@ def row_of(index, key, fingerprint):
 
 def before_command(index, number, action):
     """Do something before a command of an index; returns the commands, which get more."""
-    run, ran = index.store.server.run, []
+    server, ran = index.store.server, []
 
-    def run_after(*arguments):
-        ran.append(arguments)
-        if len(ran) == number:
-            action()
-        return run(*arguments)
+    def counted(send):
+        def sent(*arguments):
+            ran.append(arguments)
+            if len(ran) == number:
+                action()
+            return send(*arguments)
 
-    index.store.server.run = run_after
+        return sent
+
+    server.run, server.call = counted(server.run), counted(server.call)
     return ran
 
 
@@ -104,10 +107,10 @@ def test_damaged_values_are_errors_that_say_so(redis_backend, which):
         layout, call = index.store.layout, index.store.server.call
         uses = [lambda: index.observe("a", A), lambda: index.query(A)]
         if which == "sequence":
-            call("SET", layout.sequence, b"junk")
+            call("SET", layout.keys["sequence"], b"junk")
             uses = [lambda: index.next_sequence, lambda: index.observe("b", B)]
         else:
-            call("HSET", layout.state(which), digest_of("a"), b"\xc1junk")
+            call("HSET", layout.keys[which], digest_of("a"), b"\xc1junk")
         if which == "entries":
             uses += [lambda: index.entry("a"), lambda: list(index.store.entries())]
         for use in uses:
@@ -125,7 +128,7 @@ def test_damaged_values_are_errors_that_say_so(redis_backend, which):
 def test_a_damaged_journal_is_an_error_that_says_so(redis_backend, command, error, message):
     with redis_backend.open() as earlier:
         store(earlier, ("a", A))
-        earlier.store.server.call(command, earlier.store.layout.journal, b"junk")
+        earlier.store.server.call(command, earlier.store.layout.keys["journal"], b"junk")
         for use in (lambda one: one.observe("b", B), lambda one: one.query(B)):
             for index in (earlier, redis_backend.open()):
                 with pytest.raises(error, match=message):
@@ -254,12 +257,12 @@ def test_what_a_check_finds(redis_backend, address):
     with redis_backend.open() as index:
         store(index, ("a", A), ("b", D))
         layout, server = index.store.layout, index.store.server
-        server.call("LPOP", layout.journal)
+        server.call("LPOP", layout.keys["journal"])
         assert check(address).problems == ["the entry of 'a' has no row in the journal"]
         store(index, ("c", C))
-        server.call("HSET", layout.log_key(1), 1, b"?")
-        server.call("SET", layout.sequence, 1)
-        server.call("HSET", layout.entries, digest_of("c"), b"???")
+        server.call("HSET", layout.keys["log"], 1, b"?")
+        server.call("SET", layout.keys["sequence"], 1)
+        server.call("HSET", layout.keys["entries"], digest_of("c"), b"???")
         texts = " ".join(check(address).problems)
         for part in ("log", "comes next", "cannot be read"):
             assert part in texts

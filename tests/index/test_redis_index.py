@@ -17,7 +17,7 @@ from scrapy_simhash.errors import (
 )
 from scrapy_simhash.index import PageToObserve, TablePlan
 from scrapy_simhash.index.redis import open_redis_index
-from scrapy_simhash.index.redis.layout import state_key
+from scrapy_simhash.index.redis.layout import redis_key
 
 from .backends import FAR, PLAN, SCHEME, K, flip, seen
 from .redis_servers import RedisBackend, free_port, needs_redis, running
@@ -109,7 +109,7 @@ def test_a_manifest_that_is_no_index_of_this_release_is_refused_and_left_alone(
 ):
     redis_backend.open().close()
     client = client_of(redis_backend, redis)
-    key = state_key(redis_backend.name, "manifest")
+    key = redis_key(redis_backend.name, "manifest")
     if content == "version 1":
         content = re.sub(r'"format_version": \d+', '"format_version": 1', client.get(key).decode())
     client.delete(key)
@@ -205,13 +205,13 @@ def test_a_server_that_hangs_is_waited_for_only_once_in_a_while(tmp_path, monkey
         monkeypatch.setattr("scrapy_simhash.index.redis.server._PAUSE_S", 60)
         server.pause()
         attempts = []
-        execute = index.store.server._one_connection.execute_command
+        execute = index.store.server._client.execute_command
 
         def counted(*command):
             attempts.append(command)
             return execute(*command)
 
-        monkeypatch.setattr(index.store.server._one_connection, "execute_command", counted)
+        monkeypatch.setattr(index.store.server._client, "execute_command", counted)
         for _ in range(5):
             with pytest.raises(IndexUnreachable):
                 index.confirm(pending)

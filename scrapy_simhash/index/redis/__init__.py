@@ -22,7 +22,7 @@ from scrapy_simhash.index.database import REDIS_REMEDY, corrupt
 from scrapy_simhash.index.index import Index, rules_of
 from scrapy_simhash.index.manifest import IndexSpec, Manifest
 from scrapy_simhash.index.plan import DEFAULT_EXPECTED_PAGES
-from scrapy_simhash.index.redis.layout import state_key
+from scrapy_simhash.index.redis.layout import redis_key
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -141,8 +141,8 @@ class RedisAddress:
                 f"an index in Redis needs the package redis, which cannot be imported ({error}): "
                 "pip install scrapy-simhash[redis]"
             ) from error
-        key = state_key(self.name, "manifest")
-        server = Server(str(self), self.url, cluster=self.cluster, parameters=self.parameters)
+        key = redis_key(self.name, "manifest")
+        server = Server(str(self), self.url, key, cluster=self.cluster, parameters=self.parameters)
         try:
             text = server.call("GET", key)
             if text is None and new is not None:
@@ -171,7 +171,7 @@ def _shared_start(store: RedisStore, crawl: str, rules: CrawlRules) -> int:
 
     :raises IndexMismatch: the crawl began with other settings.
     """
-    server, crawls = store.server, store.layout.state("crawls")
+    server, crawls = store.server, store.layout.keys["crawls"]
     settings = {
         "max_distance": rules.max_distance,
         **asdict(rules.confirmation),

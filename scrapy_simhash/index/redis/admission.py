@@ -18,6 +18,7 @@ the proof.
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from itertools import starmap
 from typing import TYPE_CHECKING, Any
 
 from scrapy_simhash.evidence import Evidence
@@ -26,7 +27,7 @@ from scrapy_simhash.index.base import Entry, Found, Observation, PageToObserve, 
 from scrapy_simhash.index.marks import mark_of
 from scrapy_simhash.index.records import encode_entry
 from scrapy_simhash.index.redis import scripts
-from scrapy_simhash.index.redis.layout import NOTHING, State, digest_of, new_attempt
+from scrapy_simhash.index.redis.layout import State, digest_of, new_attempt
 from scrapy_simhash.index.redis.replica import End, Replica
 from scrapy_simhash.index.redis.rows import RedisRows
 from scrapy_simhash.index.tables.crowds import OTHERS
@@ -46,12 +47,12 @@ _MAX_SEARCHES = 64
 
 @dataclass(eq=False, slots=True)
 class Asked:
-    """A page while it is observed and pending, or a query.
+    """A page while it is observed, or a query.
 
     :param digest: of its key; b"" for a query.
     :param mark: see `Store.within`; None for a query, which finds all pages within k.
     :param attempt: its name on the server, see `scrapy_simhash.index.redis.layout`.
-    :param candidates: digests of the pages that the replica finds, by the number of their row.
+    :param candidates: the pages that the replica finds, by row: digest and fingerprint.
     :param searched: the end of the replica at the last search, the last of `searches`.
     :param sequence: number of the observation; 0 if it has none yet.
     :param own: the server's state of its digest, as far as it is known.
@@ -61,14 +62,14 @@ class Asked:
     """
 
     page: PageToObserve
-    digest: bytes
+    digest: bytes = b""
     mark: int | None = None
     attempt: bytes = field(default_factory=new_attempt)
-    candidates: dict[int, bytes] = field(default_factory=dict)
+    candidates: dict[int, tuple[bytes, int]] = field(default_factory=dict)
     searched: End | None = None
     searches: int = 0
     sequence: int = 0
-    own: State = NOTHING
+    own: State = field(default_factory=State)
     held: HeldPage | None = None
     has_row: bool = False
     observation: Observation | None = None
@@ -76,26 +77,24 @@ class Asked:
     @property
     def others(self) -> set[bytes]:
         """The digests of other pages among the candidates."""
-        return {*self.candidates.values()} - {self.digest}
+        return {digest for digest, _ in self.candidates.values()} - {self.digest}
 
-    def is_near(self, other: Asked, max_distance: int) -> bool:
-        """Return True if the fingerprints of two pages are within the distance."""
-        return hamming_distance(self.page.fingerprint, other.page.fingerprint) <= max_distance
-
-    def hold(
-        self, observation: Observation, entry: Entry, outdated: Sequence[Entry] = ()
-    ) -> HeldPage:
+    def hold(self, observation: Observation, entry: Entry, stored: Entry | None) -> HeldPage:
         """Ask for admission: as an observation with an entry."""
-        in_scope = self.page.in_scope
-        self.held = HeldPage(observation, entry, None, outdated, in_scope, asked=self)
+        self.held = HeldPage(
+            *(observation, entry, stored, observation.outdated, self.page.in_scope),
+            digest=self.digest,
+            attempt=self.attempt,
+        )
         return self.held
 
 
 @dataclass(eq=False, slots=True, kw_only=True)
 class HeldPage(Pending):
-    """A pending page of this process."""
+    """A pending page of this process; for `digest` and `attempt` see `Asked`."""
 
-    asked: Asked
+    digest: bytes
+    attempt: bytes
 
     def admitted(self, number: int) -> Observation:
         """Return the observation, which may get its number only now."""
@@ -106,7 +105,7 @@ class HeldPage(Pending):
 
 
 class Admission(RedisRows):
-    """The part of a `RedisStore` that observes pages, but does not keep their leases.
+    """The part of a `RedisStore` that observes pages, but does not renew their leases.
 
     Callers hold a lock, because they share the replica.
 
@@ -115,61 +114,61 @@ class Admission(RedisRows):
 
     def __init__(self, server: Server, manifest: Manifest, name: str, lease_s: float) -> None:
         super().__init__(server, manifest, name)
-        self._replica = Replica(self.layout, server.location)
+        self._replica = Replica(manifest.plan)
         # The server's states of digests, of the moment up to which the replica has all rows.
         self._known: dict[bytes, State] = {}
         self._lease_ms = max(int(1000 * lease_s), 1)
 
     def within(self, fingerprint: int, max_distance: int, certainty: bytes = b"") -> list[Found]:
         """See `Store.within`."""
-        query = Asked(PageToObserve("", fingerprint, Evidence(certainty=certainty)), b"")
+        query = Asked(PageToObserve("", fingerprint, Evidence(certainty=certainty)))
         found = None
         while found is None:
-            self._ask([], None, query.others)
+            self._ask([], digests=query.others)
             self._search([query], max_distance)
             found = self._found(query, max_distance)
         return found
 
     def _observe_together(self, asked: Sequence[Asked], rules: CrawlRules) -> None:
         """Observe pages that one script can take, as if one came after the other."""
-        self._known = {}
+        self._known, k = {}, rules.max_distance
         while todo := [one for one in asked if one.observation is None]:
-            self._search(todo, rules.max_distance)
+            self._search(todo, k)
             for at, one in enumerate(todo):
                 one.held = None
-                if any(_waits_for(one, earlier, rules.max_distance) for earlier in todo[:at]):
-                    continue
-                if one.sequence or not one.candidates:  # else it gets a number first
-                    self._decide(one, todo[:at], rules)
+                if one.candidates and not one.sequence:
+                    continue  # it gets a number first
+                mates = [mate for mate in todo[:at] if _may_decide(mate, one, k)]
+                # If it has a number, it is compared with others that ask for admission together
+                # with it, as if they were admitted, which nearly all of them are.
+                if all(mate.held and mate.sequence and one.sequence for mate in mates) and all(
+                    mate.digest != one.digest for mate in mates
+                ):
+                    self._decide(one, mates, rules)
             if undecided := [one for one in todo if one.observation is None]:
-                self._ask(undecided, rules)
+                self._ask(undecided, k, rules.crawl_start)
 
-    def _decide(self, one: Asked, earlier: Sequence[Asked], rules: CrawlRules) -> None:
-        """Compare a page with its candidates: it asks for admission, or needs none. No effect if
-        more candidates must be read first.
-
-        :param earlier: earlier pages of the same call, of which some ask for admission together
-            with it. They are compared as if they were admitted, which nearly all of them are.
+    def _decide(self, one: Asked, mates: Sequence[Asked], rules: CrawlRules) -> None:
+        """Compare a page with its candidates and mates: it asks for admission, or needs none. No
+        effect if more candidates must be read first.
         """
-        k, key = rules.max_distance, one.page.key
-        found = self._found(one, k)
+        found, key = self._found(one, rules.max_distance), one.page.key
         if found is None:
             return
-        mates = [mate.held.entry for mate in earlier if mate.held and mate.is_near(one, k)]
-        found += [(mate, True) for mate in mates]
+        found += [(mate.held.entry, True) for mate in mates if mate.held]
         stored = self._own(one.own.stored, key)
         last = self._own(one.own.pending[-1][1], key) if one.own.pending else stored
         own = rules.last(one.page, last)
         observation, entry = rules.judge(one.page, stored, own, found, one.sequence)
         if entry is not None:
-            one.hold(observation, entry, observation.outdated)
+            one.hold(observation, entry, stored)
             # An equal row leads other pages to the new entry, too, and they decide alike.
             one.has_row = (
                 stored is not None
                 and row_parts(stored) == row_parts(entry)
                 and stored.evidence.sketch == entry.evidence.sketch
             )
-        elif observation.representative not in {mate.key for mate in mates}:
+        elif observation.representative not in {mate.page.key for mate in mates}:
             one.observation = observation
         # Else it is judged when its representative is admitted.
 
@@ -184,33 +183,38 @@ class Admission(RedisRows):
             marks if len(marks) == len(stale) else None,
         )
         for one, rows in zip(stale, found, strict=True):
-            one.candidates, one.searched = rows, self._replica.end
+            one.candidates = dict(zip(rows, self._replica.pages(rows), strict=True))
+            one.searched = self._replica.end
             one.searches += 1
 
     def _found(self, one: Asked, max_distance: int) -> list[Found] | None:
         """Return the entries of the candidates of a page; None if more must be read first."""
-        others = one.others
-        if others - self._known.keys():
-            return None
-        states = [self._known[digest] for digest in others]
-        found = [(self._decoded(state.stored), False) for state in states if state.stored]
-        found += [(self._decoded(value), True) for state in states for _, value in state.pending]
-        if one.mark is not None and len(one.candidates) >= OTHERS and one.searches <= _MAX_SEARCHES:
+        while not (others := one.others) - self._known.keys():
+            states = [self._known[digest] for digest in others]
+            found = [(self._decoded(state.stored), False) for state in states if state.stored]
+            found += [
+                (self._decoded(value), True) for state in states for _, value in state.pending
+            ]
+            if one.mark is None or len(one.candidates) < OTHERS or one.searches > _MAX_SEARCHES:
+                return found
             # The journal keeps the rows of pages that are gone, which may have taken places.
             pages = {(digest_of(entry.key), entry.fingerprint) for entry, _ in found}
-            if self._replica.forget_others(one.candidates, pages, one.digest):
-                one.searched = None
-                self._search([one], max_distance)
-                return self._found(one, max_distance)
-        return found
+            rows = one.candidates.items()
+            gone = [row for row, page in rows if page[0] != one.digest and page not in pages]
+            if not gone:
+                return found
+            for row in gone:
+                self._replica.forget(row)
+            one.searched = None
+            self._search([one], max_distance)
+        return None
 
     def _ask(
         self,
         asked: Sequence[Asked],
-        rules: CrawlRules | None,
+        max_distance: int = -1,
+        crawl_start: int = 0,
         digests: Iterable[bytes] = (),
-        *,
-        is_compared: bool = True,
     ) -> None:
         """Ask for admission of pages, and read the states of those that don't ask for it, and of
         their candidates. Bring the replica up to date.
@@ -218,50 +222,54 @@ class Admission(RedisRows):
         Afterwards each page has a number, and is pending, with its observation, or has its present
         state.
 
-        :param rules: None without pages.
+        :param max_distance: the server compares the pages with rows that the replica lacks; -1: it
+            compares nothing.
         :param digests: read the states of these, too.
-        :param is_compared: the server compares the pages with rows that the replica lacks.
         """
         wanted = {*digests}.union(*(one.others for one in asked if one.held is None))
-        k, crawl_start, width = -1, 0, self.layout.width_bytes
-        if rules is not None:
-            k, crawl_start = rules.max_distance if is_compared else -1, rules.crawl_start
-        arguments: list[Any] = [*self._replica.end, k, self._lease_ms, crawl_start, len(asked)]
+        arguments: list[Any] = [max_distance, crawl_start, self._lease_ms, len(asked)]
         for one in asked:
             row = packed = expected = b""
             if one.held is not None:
                 row = self.layout.row(one.digest, one.attempt, one.held.entry)
-                packed = encode_entry(one.held.entry, width)
+                packed = encode_entry(one.held.entry, self.layout.width_bytes)
                 expected = one.own.check(one.digest)
                 # It relies on these stored pages not to be seen by this crawl.
                 for digest in map(digest_of, (other.key for other in one.held.outdated)):
-                    expected += self._known[digest].check(digest)
+                    if digest in self._known:
+                        expected += self._known[digest].check(digest)
             arguments += (one.digest, row, one.sequence, packed, expected, int(one.has_row))
-        (start, rows), answers, read = self._run(scripts.OBSERVE, *arguments, *wanted)
-        self._replica.extend(start, rows)
-        states = zip(wanted, map(State.of, read), strict=True)
+        is_at_end, answers, read = self._read_journal(*arguments, *wanted)
         # If more rows had to be read, these are of a later moment.
-        self._known = {} if len(rows) == scripts.ROWS_AT_ONCE else dict(states)
-        while len(rows) == scripts.ROWS_AT_ONCE:
-            start, rows = self._rows_after(*self._replica.end)
-            self._replica.extend(start, rows)
+        self._known = dict(zip(wanted, starmap(State, read), strict=True)) if is_at_end else {}
+        while not is_at_end:
+            is_at_end, *_ = self._read_journal(-1, 0, self._lease_ms, 0)
         for one, (number, *state) in zip(asked, answers, strict=True):
             one.sequence = number
             if state:
-                one.own = State.of(state)
+                one.own = State(*state[0])
             elif one.held is not None:
                 one.observation = one.held.admitted(number)
 
+    def _read_journal(self, *arguments: Any) -> tuple[bool, list[Any], list[Any]]:
+        """Append new rows of the journal to the replica. Return True if they are all, and answers
+        and states; see `scripts.OBSERVE`.
+        """
+        answer = self._run(scripts.OBSERVE, *self._replica.end, *arguments)
+        start, rows, answers, read = answer
+        if start != self._replica.end.rows:  # it was compacted, or lost rows
+            self._replica = Replica(self.manifest.plan)
+        self._replica.append(rows, self.layout.row_bytes, self.location)
+        return len(rows) < scripts.ROWS_AT_ONCE, answers, read
 
-def _waits_for(one: Asked, earlier: Asked, max_distance: int) -> bool:
-    """Return True if a page cannot be judged before an earlier page of the same call is."""
+
+def _may_decide(earlier: Asked, one: Asked, max_distance: int) -> bool:
+    """Return True if a page is judged by what becomes of an earlier one of the same call."""
     if earlier.observation is not None:
         return False
-    if one.digest == earlier.digest:
-        return True
-    # A page with a number is compared with others that ask for admission together with it.
-    is_compared = earlier.held is not None and one.sequence and earlier.sequence
-    return not is_compared and one.is_near(earlier, max_distance)
+    pages = earlier.page, one.page
+    is_near = hamming_distance(*(page.fingerprint for page in pages)) <= max_distance
+    return is_near or earlier.digest == one.digest
 
 
 def row_parts(entry: Entry) -> tuple[int, int]:

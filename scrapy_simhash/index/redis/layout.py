@@ -7,15 +7,15 @@ braces (hash tag). So on a cluster, they share one slot. In values, ``name:4`` t
 key                              value
 ===============================  ===================================================================
 ``…:manifest{shop:simhash}``     scheme, tables, distance, confirmation and format, as JSON
-``…:sequence{shop:simhash}``     the last sequence number that was assigned
 ``…:crawls{shop:simhash}``       hash: first sequence number and settings of each named crawl (JSON)
+``…:sequence{shop:simhash}``     the last sequence number that was assigned
 ``…:journal{shop:simhash}``      list, the *journal*: digest:8 attempt:8 mark:8 fingerprint of each
                                  admitted page, padded to words of 4 bytes: Lua compares these
 ``…:entries{shop:simhash}``      hash, the stored entries: digest:8 = entry
 ``…:pending{shop:simhash}``      hash, the pending pages: digest:8 = list of (attempt:8, deadline,
                                  entry), oldest first, in MessagePack
 ``…:notes{shop:simhash}``        hash: the notes beside the pages, of slices and of crawls
-``…:log-`` part ``{shop:…}``     hash, a thousand lines of the near-duplicate log by sequence number
+``…:log{shop:simhash}``          hash, the near-duplicate log: sequence number = line
 ===============================  ===================================================================
 
 For marks see `scrapy_simhash.index.marks`. Entries and lines of the log are encoded as on disk
@@ -35,20 +35,16 @@ from scrapy_simhash.index.marks import mark_of
 from scrapy_simhash.index.records import encode_key
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from typing_extensions import Self
+    from collections.abc import Sequence
 
     from scrapy_simhash.index.plan import TablePlan
     from scrapy_simhash.index.rules import Text
 
-# Names of the keys that exist once per index. The manifest is first, so that it is deleted last.
-STATES = ("manifest", "crawls", "sequence", "journal", "entries", "pending", "notes")
+KEYS = ("manifest", "crawls", "sequence", "journal", "entries", "pending", "notes", "log")
 DIGEST_BYTES = ATTEMPT_BYTES = MARK_BYTES = 8
 MARK_AT = DIGEST_BYTES + ATTEMPT_BYTES
 FINGERPRINT_AT = MARK_AT + MARK_BYTES
 """Where marks and fingerprints begin in rows of the journal. `scripts` knows it, too."""
-LOG_PART = 1000
 
 
 class State(NamedTuple):
@@ -58,14 +54,8 @@ class State(NamedTuple):
     :param pending: attempt and encoded entry of each pending page, oldest first.
     """
 
-    stored: bytes
-    pending: list[tuple[bytes, bytes]]
-
-    @classmethod
-    def of(cls, answer: Iterable[bytes]) -> Self:
-        """Return the state from the answer of a script."""
-        parts = iter(answer)
-        return cls(next(parts), list(zip(parts, parts, strict=True)))
+    stored: bytes = b""
+    pending: Sequence[tuple[bytes, bytes]] = ()
 
     def check(self, digest: bytes) -> bytes:
         """Return what lets `scripts.OBSERVE` check that the state of a digest is still this."""
@@ -73,32 +63,17 @@ class State(NamedTuple):
         return digest + sha1(self.stored + last, usedforsecurity=False).hexdigest().encode()
 
 
-NOTHING = State(b"", [])
-
-
 class Layout:
-    """Makes Redis keys, and rows of the journal.
+    """The Redis keys of an index, and the rows of its journal.
 
     :param name: name of the index.
     """
 
     def __init__(self, name: str, plan: TablePlan) -> None:
-        self._name = name
-        self.plan = plan
+        self.keys = {what: redis_key(name, what) for what in KEYS}
         self.width_bytes = plan.bits // 8
         self._padding = bytes(-self.width_bytes % 4)
-        self.journal_row_bytes = FINGERPRINT_AT + self.width_bytes + len(self._padding)
-        self.keys = tuple(map(self.state, STATES[2:]))
-        """Those of all scripts."""
-        self.sequence, self.journal, self.entries, self.pending, self.notes = self.keys
-
-    def state(self, what: str) -> bytes:
-        """Return the key of one of `STATES`."""
-        return state_key(self._name, what)
-
-    def log_key(self, sequence: int) -> bytes:
-        """Return the key of the lines of the near-duplicate log around a sequence number."""
-        return self.state(f"log-{sequence // LOG_PART}")
+        self.row_bytes = FINGERPRINT_AT + self.width_bytes + len(self._padding)
 
     def row(self, digest: bytes, attempt: bytes, page: Text) -> bytes:
         """Return a row of the journal."""
@@ -107,8 +82,8 @@ class Layout:
         return digest + attempt + mark + fingerprint + self._padding
 
 
-def state_key(name: str, what: str) -> bytes:
-    """Return a key that exists once per index; see `Layout.state`."""
+def redis_key(name: str, what: str) -> bytes:
+    """Return one of the `KEYS` of an index."""
     encoded = encode_key(name)
     return encoded + b":" + what.encode() + b"{" + encoded + b"}"
 

@@ -6,8 +6,8 @@ run during `write`. docs/decisions/redis.md says why `compact` is safe.
 
 from __future__ import annotations
 
-from itertools import islice
-from typing import TYPE_CHECKING, Any
+from itertools import chain, islice
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from scrapy_simhash.errors import IndexLocked, StorageError
 from scrapy_simhash.index.database import REDIS_REMEDY, corrupt
@@ -23,9 +23,7 @@ from scrapy_simhash.index.records import (
 from scrapy_simhash.index.redis import scripts
 from scrapy_simhash.index.redis.layout import (
     DIGEST_BYTES,
-    LOG_PART,
     MARK_AT,
-    STATES,
     Layout,
     State,
     digest_of,
@@ -34,14 +32,16 @@ from scrapy_simhash.index.redis.layout import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
     from scrapy_simhash.index.base import Entry, NearDuplicate
     from scrapy_simhash.index.manifest import Manifest
     from scrapy_simhash.index.redis.server import Server
 
 _ENTRIES_AT_ONCE = 100
+_ROWS_AT_ONCE = 1000
 _SAMPLES = 1000
+Value = TypeVar("Value")
 
 
 class RedisRows:
@@ -59,15 +59,13 @@ class RedisRows:
     @property
     def next_sequence(self) -> int:
         """The number of the next observation."""
-        last = self.server.call("GET", self.layout.sequence)
-        try:
-            return int(last or 0) + 1
-        except ValueError as error:
-            raise corrupt(self.location, f"a number: {error}", REDIS_REMEDY) from error
+        last = self.server.call("GET", self.layout.keys["sequence"])
+        return self._read("a number", int, last or 0) + 1
 
     def entry(self, key: str) -> Entry | None:
         """Return the stored entry of a page key, or None."""
-        return self._own(self.server.call("HGET", self.layout.entries, digest_of(key)) or b"", key)
+        value = self.server.call("HGET", self.layout.keys["entries"], digest_of(key))
+        return self._own(value or b"", key)
 
     def entries(self) -> Iterator[Entry]:
         """Yield all stored entries, in any order, perhaps without those that crawls just add."""
@@ -86,7 +84,7 @@ class RedisRows:
         cursor, seen = 0, set[bytes]()  # the server may give one twice
         while True:
             cursor, part = self.server.call(
-                "HSCAN", self.layout.entries, cursor, "COUNT", _ENTRIES_AT_ONCE
+                "HSCAN", self.layout.keys["entries"], cursor, "COUNT", _ENTRIES_AT_ONCE
             )
             yield from [(digest, value) for digest, value in part.items() if digest not in seen]
             seen.update(part)
@@ -97,19 +95,19 @@ class RedisRows:
         """Yield the states of digests."""
         remaining = iter(digests)
         while batch := list(islice(remaining, _ENTRIES_AT_ONCE)):
-            states = self._run(scripts.LOOK, *batch)
-            for digest, state in zip(batch, states, strict=True):
-                yield digest, State.of(state)
+            for digest, state in zip(batch, self._run(scripts.LOOK, *batch), strict=True):
+                yield digest, State(*state)
 
     def size_bytes(self) -> int:
         """Return the bytes that all keys of the index take in the server, by samples of them."""
-        keys = [*map(self.layout.state, STATES), *self._log_keys(0)]
-        sizes = self.server.call_all(("MEMORY", "USAGE", key, "SAMPLES", _SAMPLES) for key in keys)
+        sizes = self.server.call_all(
+            ("MEMORY", "USAGE", key, "SAMPLES", _SAMPLES) for key in self.layout.keys.values()
+        )
         return sum(size or 0 for size in sizes)
 
     def require_no_crawl(self) -> None:
         """Raise IndexLocked if pages are pending whose leases have not ended."""
-        digests = self.server.call("HKEYS", self.layout.pending)
+        digests = self.server.call("HKEYS", self.layout.keys["pending"])
         pending = sum(len(state.pending) for _, state in self.states(digests))
         if pending:
             raise IndexLocked(
@@ -132,7 +130,7 @@ class RedisRows:
         """Make the next sequence number at least this."""
         missing = next_sequence - self.next_sequence
         if missing > 0:
-            self.server.call("INCRBY", self.layout.sequence, missing)
+            self.server.call("INCRBY", self.layout.keys["sequence"], missing)
 
     def remove_pages(self, keys: Iterable[str]) -> list[str]:
         """Remove the entries of pages one by one, and return the keys whose entries were removed;
@@ -158,66 +156,50 @@ class RedisRows:
         """Remove from the journal repeated rows, and those of pages that are neither stored nor
         pending; return their number. Processes that use the index then read the journal again.
 
-        First the rows are read, then all pages, each as it is stored and pending at one moment: a
-        page that is confirmed in between must keep its row. Rows that are added later are kept.
+        Pages are read after their rows, each as it is stored and pending at one moment: a page that
+        is confirmed in between must keep its row. Rows that are added later are kept.
         """
-        layout, kept = self.layout, set[bytes]()
+        rows, kept = self.journal(), dict[bytes, bytes]()
         # Its attempt is new, so that no replica ends with such a row after it was removed.
-        blank = bytes(DIGEST_BYTES) + new_attempt() + bytes(layout.journal_row_bytes - MARK_AT)
-        # The last of equal rows stays: what another process keeps at the same time is later still.
-        rows = reversed([*enumerate(self.journal())])
+        blank = bytes(DIGEST_BYTES) + new_attempt() + bytes(self.layout.row_bytes - MARK_AT)
         while batch := list(islice(rows, _ENTRIES_AT_ONCE)):
             states = self.states({row[:DIGEST_BYTES] for _, row in batch})
             alive, gone = {one for _, state in states for one in self._row_ids(state)}, list[Any]()
             for number, row in batch:
-                if (one := row_id(row)) in alive and one not in kept:
-                    kept.add(one)
-                else:
+                # The last of equal rows stays: another process that compacts keeps it, too.
+                if (one := row_id(row)) not in alive or kept.setdefault(one, row) != row:
                     gone += number, row
             if gone:
                 self._run(scripts.BLANK, blank, *gone)
-        removed: int = self.server.call("LREM", layout.journal, 0, blank)
+        removed: int = self.server.call("LREM", self.layout.keys["journal"], 0, blank)
         return removed
 
     def delete(self) -> None:
-        """Delete all keys of the index, and no others.
+        """Delete all keys of the index at one moment, and no others.
 
         :raises IndexLocked: pages are pending.
         """
         self.require_no_crawl()
-        # The manifest is deleted last, so that an interrupted deletion can be repeated.
-        keys = [*self._log_keys(0), *map(self.layout.state, reversed(STATES))]
-        for key in keys:
-            self.server.call("UNLINK", key)
+        self.server.call("UNLINK", *self.layout.keys.values())
 
     def near_duplicates(self, since: int = 0) -> Iterator[NearDuplicate]:
         """Yield the near-duplicate log from a sequence number on, oldest first."""
-        for key in self._log_keys(since):
-            part = self.server.call("HGETALL", key)
-            for sequence, value in sorted((int(field), value) for field, value in part.items()):
-                if sequence >= since:
-                    try:
-                        yield decode_near_duplicate(sequence, value)
-                    except ValueError as error:
-                        raise corrupt(self.location, f"its log: {error}", REDIS_REMEDY) from error
+        log, stop = self.layout.keys["log"], self.next_sequence
+        for first in range(since, stop, _ROWS_AT_ONCE):
+            sequences = range(first, min(first + _ROWS_AT_ONCE, stop))
+            values = self.server.call("HMGET", log, *sequences)
+            for sequence, value in zip(sequences, values, strict=True):
+                if value is not None:
+                    yield self._read("its log", decode_near_duplicate, sequence, value)
 
-    def _log_keys(self, since: int) -> Iterator[bytes]:
-        """Return the keys of the near-duplicate log from a sequence number on."""
-        return map(
-            self.layout.log_key, range(since - since % LOG_PART, self.next_sequence, LOG_PART)
-        )
-
-    def notes(self) -> list[tuple[str, bytes]]:
+    def notes(self) -> Iterator[tuple[str, bytes]]:
         """See `Index.notes`."""
-        notes = self.server.call("HGETALL", self.layout.notes)
-        try:
-            return [(decode_key(name), note) for name, note in notes.items()]
-        except ValueError as error:
-            raise corrupt(self.location, f"the name of a note: {error}", REDIS_REMEDY) from error
+        for name, note in self.server.call("HGETALL", self.layout.keys["notes"]).items():
+            yield self._read("the name of a note", decode_key, name), note
 
     def note(self, name: str) -> bytes | None:
         """Return the note of this name, or None."""
-        note: bytes | None = self.server.call("HGET", self.layout.notes, encode_key(name))
+        note: bytes | None = self.server.call("HGET", self.layout.keys["notes"], encode_key(name))
         return note
 
     def replace_note(self, name: str, before: bytes | None, after: bytes | None) -> bool:
@@ -227,44 +209,34 @@ class RedisRows:
 
     def write_lines(self, lines: Iterable[NearDuplicate]) -> None:
         """Write lines of the near-duplicate log whose numbers the server gave."""
-        values: dict[bytes, list[bytes | int]] = {}
-        for line in lines:
-            fields = values.setdefault(self.layout.log_key(line.sequence), [])
-            fields += line.sequence, encode_near_duplicate(line)
-        self.server.call_all(("HSET", key, *fields) for key, fields in values.items())
+        pairs = [(line.sequence, encode_near_duplicate(line)) for line in lines]
+        if pairs:
+            self.server.call("HSET", self.layout.keys["log"], *chain.from_iterable(pairs))
 
     def unlog(self, sequences: Iterable[int]) -> None:
         """Remove the lines with these sequence numbers, as far as there are any."""
-        self.server.call_all(("HDEL", self.layout.log_key(one), one) for one in sequences)
+        if numbers := [*sequences]:
+            self.server.call("HDEL", self.layout.keys["log"], *numbers)
 
     def __len__(self) -> int:
-        size: int = self.server.call("HLEN", self.layout.entries)
+        size: int = self.server.call("HLEN", self.layout.keys["entries"])
         return size
 
-    def journal(self) -> Iterator[bytes]:
-        """Yield all rows of the journal.
-
-        :raises StorageError: another process has compacted the journal at the same time.
+    def journal(self) -> Iterator[tuple[int, bytes]]:
+        """Yield (number, row) of the journal, the newest first. While another process compacts it,
+        rows may come twice, but none is left out: they only move towards its begin.
         """
-        start, last = 0, b""
-        while True:
-            at, rows = self._rows_after(start, last)
-            if at != start:
-                raise StorageError(self.location, "it was compacted at the same time: try again")
-            if not rows:
-                return
-            yield from rows
-            start, last = start + len(rows), rows[-1]
-
-    def _rows_after(self, start: int, last: bytes) -> tuple[int, list[bytes]]:
-        """Return (number of the first row, rows of the journal); for both see `scripts.OBSERVE`."""
-        answer = self._run(scripts.OBSERVE, start, last, -1, 0, 0, 0)
-        at, rows = answer[0]
-        return at, rows
+        journal = self.layout.keys["journal"]
+        stop = self.server.call("LLEN", journal)
+        while stop:
+            start = max(stop - _ROWS_AT_ONCE, 0)
+            rows = self.server.call("LRANGE", journal, start, stop - 1)
+            yield from reversed([*enumerate(rows, start)])
+            stop = start
 
     def _run(self, script: scripts.Script, *arguments: Any) -> Any:
         """Run a script on the keys of the index, and return its answer."""
-        return self.server.run(script, self.layout.keys, arguments)
+        return self.server.run(script, self.layout.keys.values(), arguments)
 
     def problems(self) -> Iterator[str]:
         """Yield what is wrong with the content, in sentences: each stored entry must be readable,
@@ -282,7 +254,7 @@ class RedisRows:
                 yield f"the entry of {entry.key!r} is stored under another digest"
             last_sequence = max(last_sequence, entry.number, entry.last_sequence)
             entries[row_id(self.layout.row(digest, new_attempt(), entry))] = entry.key
-        for row in self.journal():
+        for _, row in self.journal():
             entries.pop(row_id(row), None)
         for page_key in entries.values():
             yield f"the entry of {page_key!r} has no row in the journal"
@@ -317,7 +289,11 @@ class RedisRows:
         return entry
 
     def _decoded(self, value: bytes) -> Entry:
+        return self._read("an entry", decode_entry, -1, value, self.layout.width_bytes)
+
+    def _read(self, what: str, decode: Callable[..., Value], *values: Any) -> Value:
+        """Return a decoded value. :raises IndexCorrupt: `decode` raises ValueError."""
         try:
-            return decode_entry(-1, value, self.layout.width_bytes)
+            return decode(*values)
         except ValueError as error:
-            raise corrupt(self.location, f"an entry: {error}", REDIS_REMEDY) from error
+            raise corrupt(self.location, f"{what}: {error}", REDIS_REMEDY) from error

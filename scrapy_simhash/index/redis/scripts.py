@@ -19,7 +19,7 @@ from __future__ import annotations
 from hashlib import sha1
 
 from scrapy_simhash.index.records import SEQUENCE_BYTES
-from scrapy_simhash.index.redis.layout import DIGEST_BYTES, FINGERPRINT_AT, MARK_AT
+from scrapy_simhash.index.redis.layout import DIGEST_BYTES, FINGERPRINT_AT, KEYS, MARK_AT
 
 # Number of rows of the journal in an answer.
 ROWS_AT_ONCE = 10_000
@@ -29,7 +29,7 @@ _LIBRARY = f"""
 local ROWS_AT_ONCE, MAX_COMPARED = {ROWS_AT_ONCE}, {_MAX_COMPARED}
 local NUMBER, NUMBER_BYTES = '>I{SEQUENCE_BYTES}', {SEQUENCE_BYTES}
 local ATTEMPT_AT, MARK_AT, FINGERPRINT_AT = {DIGEST_BYTES + 1}, {MARK_AT + 1}, {FINGERPRINT_AT + 1}
-local SEQUENCE, JOURNAL, ENTRIES, PENDING, NOTES = unpack(KEYS)
+local {", ".join(KEYS).upper()} = unpack(KEYS)
 local sub = string.sub
 
 local function now_ms()
@@ -66,20 +66,18 @@ local function pages_of(digest)
   return pages
 end
 
--- Returns {{stored, attempt and entry of each pending page}} of a digest.
+-- Returns {{stored, {{attempt and entry of each pending page}}}} of a digest.
 local function state_of(digest)
-  local state = {{redis.call('HGET', ENTRIES, digest) or ''}}
-  for _, page in ipairs(pages_of(digest)) do
-    state[#state + 1], state[#state + 2] = page[1], page[3]
-  end
-  return state
+  local pending = {{}}
+  for at, page in ipairs(pages_of(digest)) do pending[at] = {{page[1], page[3]}} end
+  return {{redis.call('HGET', ENTRIES, digest) or '', pending}}
 end
 
--- Removes a page from a list of pending pages, and returns it; nil if it is not there.
-local function take(pages, attempt)
-  for at, page in ipairs(pages) do
-    if page[1] == attempt then return table.remove(pages, at) end
-  end
+-- Returns the states of the digests in ARGV from a place on.
+local function states_from(first)
+  local states = {{}}
+  for at = first, #ARGV do states[#states + 1] = state_of(ARGV[at]) end
+  return states
 end
 """
 
@@ -92,25 +90,26 @@ class Script:
         self.sha = sha1(self.source.encode(), usedforsecurity=False).hexdigest()
 
 
-# Reads new rows of the journal, admits pages, and reads states. ARGV: rows, last, k, lease in
-# milliseconds, first sequence number of the crawl, count of pages; for each page: digest, row,
-# sequence number or 0, entry or '' if it does not ask for admission, expected, '1' if the journal
-# has an equal row; then digests to read.
+# Reads new rows of the journal, admits pages, and reads states. ARGV: rows, last, k, first sequence
+# number of the crawl, lease in milliseconds, count of pages; for each page: digest, row, sequence
+# number or 0, entry or '' if it does not ask for admission, expected, '1' if the journal has an
+# equal row; then digests to read.
 #
 # A page without a sequence number gets one, and so does its entry. A server that has lost
 # everything goes on with the numbers of the crawl. A page is admitted if the journal
 # ends as the replica does, or goes on with few rows that are not within k (-1: no row is); and if
 # some states are as `expected` (digest:8, 40 hexadecimal digits of the SHA-1 of the stored entry
 # and the last attempt, for each). Pages that ask together were compared with each other before.
-# Returns {{start, rows}, answers, read}. `rows`: the rows of the journal from `start` on, which is
-# 0 if the journal does not begin as the replica does. `answers`: for each page its sequence number
-# and, if it is not admitted, its state. `read`: states, see `state_of`.
+# Returns {start, rows, answers, read}. `rows`: the rows of the journal from `start` on, which is
+# 0 if the journal does not begin as the replica does. `answers`: for each page {sequence number},
+# and its state, if it is not admitted. `read`: states, see `state_of`.
 OBSERVE = Script("""
 local start, k, count = tonumber(ARGV[1]), tonumber(ARGV[3]), tonumber(ARGV[6])
 if start > 0 and redis.call('LINDEX', JOURNAL, start - 1) ~= ARGV[2] then start = 0 end
 local rows = redis.call('LRANGE', JOURNAL, start, start + ROWS_AT_ONCE - 1)
-local has_all, new_rows = start == tonumber(ARGV[1]) and #rows < ROWS_AT_ONCE, #rows
-number_from(ARGV[5])
+local new_rows = #rows
+local has_all = start == tonumber(ARGV[1]) and new_rows < ROWS_AT_ONCE
+number_from(ARGV[4])
 local bxor, band, rshift = bit.bxor, bit.band, bit.rshift
 
 -- Returns the fingerprint in a row as words of 32 bits; nil for a row of another length.
@@ -136,6 +135,7 @@ end
 
 local words = {}
 local function has_near(row)
+  if k < 0 then return false end
   local own = words_of(row, #row)
   for at = 1, new_rows do
     words[at] = words[at] or words_of(rows[at], #row)
@@ -156,7 +156,7 @@ local function are_as(expected)
   return true
 end
 
-local answers, compared, deadline = {}, 0, now_ms() + tonumber(ARGV[4])
+local answers, deadline = {}, now_ms() + tonumber(ARGV[5])
 for page = 1, count do
   local digest, row, number, entry, expected, has_row = unpack(ARGV, 6 * page + 1, 6 * page + 6)
   local pages, attempt, admitted = pages_of(digest), sub(row, ATTEMPT_AT, MARK_AT - 1), nil
@@ -164,61 +164,26 @@ for page = 1, count do
     if one[1] == attempt then admitted = one[3] end  -- by an earlier run of this script
   end
   if number == '0' then
-    if admitted then number = struct.unpack(NUMBER, admitted)
-    else
-      -- Fails first if the memory is full, and then no page is pending.
-      number = redis.call('INCR', SEQUENCE)
-      entry = entry ~= '' and struct.pack(NUMBER, number) .. sub(entry, NUMBER_BYTES + 1) or ''
-    end
+    number = admitted and struct.unpack(NUMBER, admitted) or redis.call('INCR', SEQUENCE)
+    if entry ~= '' then entry = struct.pack(NUMBER, number) .. sub(entry, NUMBER_BYTES + 1) end
   end
-  if not admitted and entry ~= '' and has_all then
-    compared = compared + (k < 0 and 0 or new_rows)
-    if compared <= MAX_COMPARED and are_as(expected) and (k < 0 or not has_near(row)) then
-      admitted = entry
-      if has_row ~= '1' then
-        redis.call('RPUSH', JOURNAL, row)
-        rows[#rows + 1] = row
-      end
-      pages[#pages + 1] = {attempt, deadline, entry}
-      keep(digest, pages)
+  local is_quick = page * new_rows <= MAX_COMPARED
+  if not admitted and entry ~= '' and has_all and is_quick and are_as(expected)
+      and not has_near(row) then
+    admitted = entry
+    if has_row ~= '1' then
+      redis.call('RPUSH', JOURNAL, row)
+      rows[#rows + 1] = row
     end
-  end
-  answers[page] = admitted and {} or state_of(digest)
-  table.insert(answers[page], 1, tonumber(number))
-end
-local read = {}
-for at = 7 + 6 * count, #ARGV do read[#read + 1] = state_of(ARGV[at]) end
-return {{start, rows}, answers, read}
-""")
-# Returns the states of digests. ARGV: digests.
-LOOK = Script("""
-local read = {}
-for at, digest in ipairs(ARGV) do read[at] = state_of(digest) end
-return read
-""")
-# Stores or discards pending pages. ARGV for each page: digest, attempt,
-# stored, entry; '' discards the page. Returns for each page {1} if that is done, {2} if the page
-# was removed because its lease had ended, or {3, value} if another value is stored now.
-SETTLE = Script("""
-local answers = {}
-for at = 1, #ARGV, 4 do
-  local digest, attempt, stored, entry = unpack(ARGV, at, at + 3)
-  -- A page whose lease has ended may be stored if nobody has looked for it.
-  local pages = all_pages_of(digest)
-  local current = redis.call('HGET', ENTRIES, digest) or ''
-  local answer = {1}
-  if not take(pages, attempt) then
-    answer = {(entry == '' or current == entry) and 1 or 2}  -- an earlier run has stored it
-  elseif entry ~= '' and current ~= stored then
-    answer = {3, current}
-  else
-    if entry ~= '' then redis.call('HSET', ENTRIES, digest, entry) end
+    pages[#pages + 1] = {attempt, deadline, entry}
     keep(digest, pages)
   end
-  answers[#answers + 1] = answer
+  answers[page] = {tonumber(number), not admitted and state_of(digest) or nil}
 end
-return answers
+return {start, rows, answers, states_from(7 + 6 * count)}
 """)
+# Returns the states of digests. ARGV: digests.
+LOOK = Script("return states_from(1)")
 # Renews leases. ARGV: lease in milliseconds; digest and attempt of each page.
 RENEW = Script("""
 local deadline = now_ms() + tonumber(ARGV[1])
@@ -229,6 +194,31 @@ for at = 2, #ARGV, 2 do
   end
   keep(ARGV[at], pages)
 end
+""")
+# Stores or discards pending pages. ARGV for each page: digest, attempt,
+# stored, entry; '' discards the page. Returns for each page 1 if that is done, 2 if the page
+# was removed because its lease had ended, or the value that is stored, if it is another one.
+SETTLE = Script("""
+local answers = {}
+for at = 1, #ARGV, 4 do
+  local digest, attempt, stored, entry = unpack(ARGV, at, at + 3)
+  -- A page whose lease has ended may be stored if nobody has looked for it.
+  local pages, others = all_pages_of(digest), {}
+  for _, page in ipairs(pages) do
+    if page[1] ~= attempt then others[#others + 1] = page end
+  end
+  local current, answer = redis.call('HGET', ENTRIES, digest) or '', 1
+  if #others == #pages then
+    if entry ~= '' and current ~= entry then answer = 2 end  -- else an earlier run has stored it
+  elseif entry ~= '' and current ~= stored then
+    answer = current
+  else
+    if entry ~= '' then redis.call('HSET', ENTRIES, digest, entry) end
+    keep(digest, others)
+  end
+  answers[#answers + 1] = answer
+end
+return answers
 """)
 # ARGV: digest, expected value. Returns 1 if the page has no entry now, 0 if
 # its entry has another value, or a page with its digest is pending.

@@ -5,8 +5,6 @@ from __future__ import annotations
 import re
 import time
 from contextlib import contextmanager, suppress
-from functools import cached_property
-from inspect import signature
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qs, urlsplit
 
@@ -48,13 +46,6 @@ _RETRIED = (redis.ConnectionError,)
 _DAMAGE = re.compile(
     "attempt to|bad argument|data string|Bad data format|not an integer|would overflow"
 )
-# These options save up to four round trips per connection: redis-py sends no HELLO, and does not
-# tell the server its name and version. Older releases have two options for the latter.
-_QUICK_CONNECTION: dict[str, Any] = {"protocol": 2} | (
-    {"driver_info": None}
-    if "driver_info" in signature(redis.Redis).parameters
-    else {"lib_name": None, "lib_version": None}
-)
 _ERRORS = (RedisError, RedisClusterException, OSError)
 # (errors of redis-py, our error, its message).
 _TRANSLATIONS: tuple[tuple[tuple[type[Exception], ...], type[StorageError], str], ...] = (
@@ -82,12 +73,16 @@ class Server:
 
     All methods raise StorageError, or its subclass IndexUnreachable if the server does not answer
     after some retries. For other parameters and errors see `open_redis_index`.
+
+    :param key: one of the keys of the index. The constructor checks that the server which has it
+        may not evict keys.
     """
 
     def __init__(
         self,
         location: str,
         url: str,
+        key: bytes,
         *,
         cluster: bool = False,
         parameters: Mapping[str, Any] | None = None,
@@ -98,26 +93,27 @@ class Server:
                 "the URL of the Redis server has the option decode_responses: remove it, because "
                 "answers must be bytes"
             )
-        self.cluster = cluster
-        retry = Retry(ExponentialBackoff(cap=0.5, base=0.05), 3, _RETRIED)
         self._closed = False
         self._away: IndexUnreachable | None = None  # the last error
         self._next_attempt_s = 0.0
-        options = {
-            **_QUICK_CONNECTION,
+        options: dict[str, Any] = {
+            "protocol": 2,  # saves a round trip
             "socket_timeout": _TIMEOUT_S,
             "socket_connect_timeout": _TIMEOUT_S,
             **(parameters or {}),
             "decode_responses": False,
         }
+        if not cluster:
+            # To get a connection from the pool for each command takes as long as to send it.
+            options["single_connection_client"] = True
+            options.setdefault("retry", Retry(ExponentialBackoff(cap=0.5, base=0.05), 3, _RETRIED))
         try:
             with self._translated():
-                if cluster:
-                    self._client: Any = RedisCluster.from_url(url, **options)
-                else:
-                    self._client = redis.Redis.from_url(url, **{"retry": retry, **options})
+                self._client: Any = (RedisCluster if cluster else redis.Redis).from_url(
+                    url, **options
+                )
             try:
-                self._check()
+                self._check(key)
             except BaseException:
                 disconnect(self._client)
                 raise
@@ -126,24 +122,15 @@ class Server:
                 f"redis-py does not accept an option of the URL or the parameters: {_line(error)}"
             ) from error
 
-    @cached_property
-    def _one_connection(self) -> Any:
-        """A client that keeps its connection, which threads share: to get one from the pool for
-        each command takes as long as to send it.
-        """
-        if self.cluster:
-            return self._client
-        pool = self._client.connection_pool
-        return redis.Redis(connection_pool=pool, single_connection_client=True)
-
-    def run(self, script: Script, keys: Sequence[bytes], arguments: Sequence[Any] = ()) -> Any:
+    def run(self, script: Script, keys: Iterable[bytes], arguments: Iterable[Any] = ()) -> Any:
         """Run a script and return its answer."""
+        keys = [*keys]
         rest = (len(keys), *keys, *arguments)
         with self._translated():
             try:
-                return self._one_connection.execute_command("EVALSHA", script.sha, *rest)
+                return self._client.execute_command("EVALSHA", script.sha, *rest)
             except NoScriptError:  # the server is new, or a restart or SCRIPT FLUSH has removed it
-                return self._one_connection.execute_command("EVAL", script.source, *rest)
+                return self._client.execute_command("EVAL", script.source, *rest)
 
     def call_all(self, commands: Iterable[Sequence[Any]]) -> list[Any]:
         """Run commands in turn, in one round trip, and return their answers. Other clients'
@@ -164,7 +151,7 @@ class Server:
     def call(self, *command: Any) -> Any:
         """Run a command. Return the answer as redis-py converts it, such as a dict for HGETALL."""
         with self._translated():
-            return self._one_connection.execute_command(*command)
+            return self._client.execute_command(*command)
 
     def stop_waiting(self) -> bool:
         """If the server cannot be reached, send no command from now on, so that all fail at once.
@@ -180,25 +167,17 @@ class Server:
         with suppress(*_ERRORS):
             disconnect(self._client)
 
-    def _check(self) -> None:
-        """Raise StorageError if the server may evict keys."""
-        client = self._client
-        with self._translated():
-            clients = (
-                [client.get_redis_connection(node) for node in client.get_primaries()]
-                if self.cluster
-                else [client]
+    def _check(self, key: bytes) -> None:
+        """Raise StorageError if the server that has a key may evict keys."""
+        info = self.call("EVAL", "return redis.call('INFO', 'memory')", 1, key)
+        policy = re.search(rb"maxmemory_policy:([\w-]+)", info)
+        if policy is not None and policy[1] != b"noeviction":
+            raise StorageError(
+                self.location,
+                f"the server's maxmemory-policy is {policy[1].decode()}, but only noeviction never "
+                "deletes keys to free memory: run `CONFIG SET maxmemory-policy noeviction`, or use "
+                "another server",
             )
-            infos = [each.info("memory") for each in clients]
-        for info in infos:
-            policy = info.get("maxmemory_policy", "noeviction")
-            if policy != "noeviction":
-                raise StorageError(
-                    self.location,
-                    f"the server's maxmemory-policy is {policy}, but only noeviction never deletes "
-                    "keys to free memory: run `CONFIG SET maxmemory-policy noeviction`, or use "
-                    "another server",
-                )
 
     @contextmanager
     def _translated(self) -> Iterator[None]:
@@ -208,17 +187,15 @@ class Server:
         """
         if self._closed:
             raise IndexClosed(self.location, "used after close()")
-        away = self._away
-        if away is not None:
-            if time.monotonic() < self._next_attempt_s:
-                raise IndexUnreachable(away.location, away.detail)
-            self._next_attempt_s = time.monotonic() + _TIMEOUT_S + _PAUSE_S  # one attempt at a time
+        if self._away is not None and time.monotonic() < self._next_attempt_s:
+            raise IndexUnreachable(self.location, self._away.detail)
         try:
             yield
         except _ERRORS as error:
-            ours, self._away = self._ours(error), None
-            if isinstance(ours, IndexUnreachable):
-                self._away, self._next_attempt_s = ours, time.monotonic() + _PAUSE_S
+            ours = self._ours(error)
+            self._away = ours if isinstance(ours, IndexUnreachable) else None
+            if self._next_attempt_s < float("inf"):
+                self._next_attempt_s = time.monotonic() + _PAUSE_S
             raise ours from error
         self._away = None
 

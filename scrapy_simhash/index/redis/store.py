@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import logging
 from contextlib import suppress
+from itertools import chain
 from threading import Event, RLock, Thread
 from typing import TYPE_CHECKING, Any
 
@@ -26,7 +27,7 @@ from scrapy_simhash.index.redis.admission import (
     HeldPage,
     row_parts,
 )
-from scrapy_simhash.index.redis.layout import State, digest_of, new_attempt
+from scrapy_simhash.index.redis.layout import digest_of, new_attempt
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
+# Answers of `scripts.SETTLE`.
 _STORED, _LEASE_ENDED = 1, 2
 # How often `confirm` observes pages again whose leases have ended.
 _MAX_LEASES = 3
@@ -61,7 +63,7 @@ class RedisStore(Admission):
         self.lock = RLock()
         self.lost_leases = 0
         """How often `confirm` found that its page had been removed, because the lease had ended."""
-        self._held: dict[bytes, HeldPage] = {}  # by attempt: the pages whose leases are renewed
+        self._held = set[HeldPage]()  # the pages whose leases are renewed
         self._renewing: Thread | None = None
         self._closing = Event()
 
@@ -77,9 +79,7 @@ class RedisStore(Admission):
             for first in range(0, len(asked), PAGES_AT_ONCE):
                 together = asked[first : first + PAGES_AT_ONCE]
                 self._observe_together(together, rules)
-                for one in together:
-                    if one.held is not None:
-                        self._lease(one.held)
+                self._lease(one.held for one in together if one.held)
             observed = [(one.observation, one.held) for one in asked if one.observation]
             self.write_lines(one.line for one, _ in observed if one.line)
         except BaseException:
@@ -96,24 +96,22 @@ class RedisStore(Admission):
         page = PageToObserve(observed.key, observed.fingerprint, observed.evidence)
         one = Asked(page, digest_of(observed.key), sequence=observed.sequence)
         entry = rules.new_entry(observed, observed.sequence)
+        self._known = {}
         while True:  # until its own state has not changed
-            held = one.hold(observed, entry)
-            held.supersedes = supersedes
-            self._ask([one], rules, is_compared=False)  # it is a known copy
+            held = one.hold(observed, entry, self._own(one.own.stored, page.key))
+            self._ask([one], crawl_start=rules.crawl_start)  # not compared: it is a known copy
             if one.observation is not None:
-                held.outdated = observed.outdated
-                self._lease(held)
+                held.supersedes = supersedes
+                self._lease([held])
                 return held
 
     def release(self, pages: Iterable[Pending]) -> None:
         """See `Store.release`. If this fails, their leases end, and they can be released again."""
         held = [page for page in pages if isinstance(page, HeldPage) and not page.is_settled]
-        values: list[bytes] = []
-        for page in held:
-            self._held.pop(page.asked.attempt, None)
-            values += (page.asked.digest, page.asked.attempt, b"", b"")
-        if values:
-            self._run(scripts.SETTLE, *values)
+        self._held.difference_update(held)
+        if held:
+            values = [(page.digest, page.attempt, b"", b"") for page in held]
+            self._run(scripts.SETTLE, *chain.from_iterable(values))
         for page in held:
             page.is_settled = True
 
@@ -128,10 +126,10 @@ class RedisStore(Admission):
         for page in dict.fromkeys(pages):
             assert isinstance(page, HeldPage)
             # Of two pages with the same key, the first must be stored before the second.
-            if len(batch) == PAGES_AT_ONCE or page.asked.digest in batch:
+            if len(batch) == PAGES_AT_ONCE or page.digest in batch:
                 self._store_together([*batch.values()], rules)
                 batch = {}
-            batch[page.asked.digest] = page
+            batch[page.digest] = page
         self._store_together([*batch.values()], rules)
 
     def sync(self) -> None:
@@ -152,10 +150,10 @@ class RedisStore(Admission):
         finally:
             self.server.close()
 
-    def _lease(self, page: HeldPage) -> None:
-        """Renew the lease of an admitted page from now on."""
-        self._held[page.asked.attempt] = page
-        if self._renewing is None and not self._closing.is_set():
+    def _lease(self, pages: Iterable[HeldPage]) -> None:
+        """Renew the leases of admitted pages from now on."""
+        self._held.update(pages)
+        if self._held and self._renewing is None:
             self._renewing = Thread(target=self._renew, name="simhash-leases", daemon=True)
             self._renewing.start()
 
@@ -163,8 +161,7 @@ class RedisStore(Admission):
         """Renew the leases of pending pages until `close`."""
         every_s = self._lease_ms / 3000
         while not self._closing.wait(every_s):
-            pages = [page.asked for page in self._held.copy().values()]
-            values = [value for page in pages for value in (page.digest, page.attempt)]
+            values = [value for page in self._held.copy() for value in (page.digest, page.attempt)]
             try:
                 if values:
                     self._run(scripts.RENEW, self._lease_ms, *values)
@@ -179,55 +176,54 @@ class RedisStore(Admission):
 
     def _settle(self, page: HeldPage) -> None:
         """Renew the lease of a page no longer: nobody can settle it any more."""
-        self._held.pop(page.asked.attempt, None)
+        self._held.discard(page)
         page.is_settled = True
 
     def _store_together(self, pages: Sequence[HeldPage], rules: CrawlRules) -> None:
         """Store pages with different keys, unless a later observation of their key is stored, and
         remove what they replace. Those whose leases have ended are observed again.
         """
-        leases = 0
+        leases, width = 0, self.layout.width_bytes
         while pages:
             values, entries = list[bytes](), list[tuple[HeldPage, Entry]]()
             for page in pages:
-                asked = page.asked
-                stored = self._own(asked.own.stored, asked.page.key)
+                stored = page.stored
                 if stored is not None and stored.last_sequence > page.entry.last_sequence:
                     self.release([page])
                     continue
-                entry = self._merged(page, stored, rules)
+                entry = self._merged(page, rules)
                 entries.append((page, entry))
-                values += (asked.digest, asked.attempt, asked.own.stored)
-                values.append(encode_entry(entry, self.layout.width_bytes))
+                current = b"" if stored is None else encode_entry(stored, width)
+                values += (page.digest, page.attempt, current, encode_entry(entry, width))
             answers = self._run(scripts.SETTLE, *values) if entries else []
             pages, ended = [], []
-            for (page, entry), (outcome, *current) in zip(entries, answers, strict=True):
-                if outcome == _STORED:
+            for (page, entry), answer in zip(entries, answers, strict=True):
+                if answer == _STORED:
                     self._settle(page)
                     self._remove_replaced(page, entry, rules)
-                elif outcome == _LEASE_ENDED:
+                elif answer == _LEASE_ENDED:
                     ended.append(page)
                 else:
-                    page.asked.own = State(current[0], [])
+                    page.stored = self._own(answer, page.entry.key)
                     pages.append(page)
             if ended and leases == _MAX_LEASES:
                 raise StorageError(
                     self.location,
-                    f"the lease of {ended[0].observation.key!r} ended again and again before the "
+                    f"the lease of {ended[0].entry.key!r} ended again and again before the "
                     f"page was confirmed: make it longer than {self._lease_ms / 1000:g} s "
                     "(SIMHASH_REDIS_LEASE_S)",
                 )
             leases += bool(ended)
             pages += [page for page in ended if self._is_pending_again(page, rules)]
 
-    def _merged(self, page: HeldPage, stored: Entry | None, rules: CrawlRules) -> Entry:
+    def _merged(self, page: HeldPage, rules: CrawlRules) -> Entry:
         """Return the entry to store for a page."""
-        given = page.entry._replace(gave_items=page.gave_items)
+        given, stored = page.entry._replace(gave_items=page.gave_items), page.stored
         entry = rules.merged(given, stored)
         if stored is not None and row_parts(entry) not in map(row_parts, (given, stored)):
             # It has the fingerprint of one and the mark of the other.
-            row = self.layout.row(page.asked.digest, new_attempt(), entry)
-            self.server.call("RPUSH", self.layout.journal, row)
+            row = self.layout.row(page.digest, new_attempt(), entry)
+            self.server.call("RPUSH", self.layout.keys["journal"], row)
         return entry
 
     def _is_pending_again(self, page: HeldPage, rules: CrawlRules) -> bool:
@@ -235,7 +231,8 @@ class RedisStore(Admission):
         attempt; else it is settled, because a copy has taken its place.
         """
         self.lost_leases += 1
-        before, again = page.observation, page.asked.page
+        before = page.observation
+        again = PageToObserve(before.key, before.fingerprint, before.evidence, page.in_scope)
         [(observed, held)] = self.observe_all([again], rules)
         kind, representative = observed.kind, observed.representative
         if before.representative and representative is not None:
@@ -249,15 +246,17 @@ class RedisStore(Admission):
         self._settle(page)
         if held is None:
             return False
-        page.entry, page.outdated, page.supersedes = held.entry, held.outdated, held.supersedes
-        page.asked, page.is_settled = held.asked, False
-        self._lease(page)
+        page.entry, page.stored, page.attempt = held.entry, held.stored, held.attempt
+        page.outdated, page.supersedes = held.outdated, held.supersedes
+        page.is_settled = False
+        self._held.discard(held)
+        self._held.add(page)
         return True
 
     def _remove_replaced(self, page: HeldPage, entry: Entry, rules: CrawlRules) -> None:
         """Remove the entries that a stored page replaces."""
         for other in page.replaced(entry, rules, self.entry):
             if self.remove([other]) and page.supersedes is not None:
-                sequence = int(self.server.call("INCR", self.layout.sequence))
+                sequence = int(self.server.call("INCR", self.layout.keys["sequence"]))
                 [pair] = rules.neighbours(entry, [(other, False)])
                 self.write_lines([rules.log_line(other, sequence, entry.key, pair)])
