@@ -82,7 +82,7 @@ def test_the_same_answers_as_of_a_directory(ran_json, run, index, filled, option
 def test_damaged_rows_are_not_to_be_repaired_in_redis(run, filled, options):
     """`check --repair` takes a directory, so its advice would lead nowhere."""
     with filled.opened_store() as store:
-        name = store.layout.keys["entries"]
+        name = store.keys["entries"]
         digest = next(iter(store.server.call("HKEYS", name)))
         store.server.call("HSET", name, digest, b"{")
     ran = run("index", "export", *options)

@@ -197,7 +197,6 @@ def _send_twice(index: Index, share: float, rng: random.Random) -> None:
         return sent
 
     server.run, server.call = twice(run), twice(call)
-    server.call_all = twice(server.call_all)
 
 
 def _wait_for_all(index: Index, task: Task, family: int) -> None:

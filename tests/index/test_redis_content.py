@@ -11,7 +11,7 @@ from scrapy_simhash.errors import IndexCorrupt, IndexForeign, IndexLocked, Index
 from scrapy_simhash.index import open_index
 from scrapy_simhash.index.base import PageToObserve
 from scrapy_simhash.index.redis import RedisAddress
-from scrapy_simhash.index.redis.layout import digest_of, new_attempt, row_id
+from scrapy_simhash.index.redis.layout import digest_of, row_id
 from scrapy_simhash.maintenance.check import check
 from scrapy_simhash.maintenance.merge import merge
 from scrapy_simhash.maintenance.remove import delete, expire
@@ -38,9 +38,7 @@ def rows(index):
 
 
 def row_of(index, key, fingerprint):
-    return row_id(
-        index.store.layout.row(digest_of(key), new_attempt(), PageToObserve(key, fingerprint))
-    )
+    return row_id(index.store.row(PageToObserve(key, fingerprint)))
 
 
 def before_command(index, number, action):
@@ -104,13 +102,13 @@ def test_rows_of_pages_that_are_gone_are_removed(redis_backend):
 def test_damaged_values_are_errors_that_say_so(redis_backend, which):
     with redis_backend.open() as index:
         store(index, ("a", A))
-        layout, call = index.store.layout, index.store.server.call
+        keys, call = index.store.keys, index.store.server.call
         uses = [lambda: index.observe("a", A), lambda: index.query(A)]
         if which == "sequence":
-            call("SET", layout.keys["sequence"], b"junk")
+            call("SET", keys["sequence"], b"junk")
             uses = [lambda: index.next_sequence, lambda: index.observe("b", B)]
         else:
-            call("HSET", layout.keys[which], digest_of("a"), b"\xc1junk")
+            call("HSET", keys[which], digest_of("a"), b"\xc1junk")
         if which == "entries":
             uses += [lambda: index.entry("a"), lambda: list(index.store.entries())]
         for use in uses:
@@ -128,7 +126,7 @@ def test_damaged_values_are_errors_that_say_so(redis_backend, which):
 def test_a_damaged_journal_is_an_error_that_says_so(redis_backend, command, error, message):
     with redis_backend.open() as earlier:
         store(earlier, ("a", A))
-        earlier.store.server.call(command, earlier.store.layout.keys["journal"], b"junk")
+        earlier.store.server.call(command, earlier.store.keys["journal"], b"junk")
         for use in (lambda one: one.observe("b", B), lambda one: one.query(B)):
             for index in (earlier, redis_backend.open()):
                 with pytest.raises(error, match=message):
@@ -256,13 +254,13 @@ def test_a_page_that_is_confirmed_during_a_compaction_keeps_its_row(redis_backen
 def test_what_a_check_finds(redis_backend, address):
     with redis_backend.open() as index:
         store(index, ("a", A), ("b", D))
-        layout, server = index.store.layout, index.store.server
-        server.call("LPOP", layout.keys["journal"])
+        keys, server = index.store.keys, index.store.server
+        server.call("LPOP", keys["journal"])
         assert check(address).problems == ["the entry of 'a' has no row in the journal"]
         store(index, ("c", C))
-        server.call("HSET", layout.keys["log"], 1, b"?")
-        server.call("SET", layout.keys["sequence"], 1)
-        server.call("HSET", layout.keys["entries"], digest_of("c"), b"???")
+        server.call("HSET", keys["log"], 1, b"?")
+        server.call("SET", keys["sequence"], 1)
+        server.call("HSET", keys["entries"], digest_of("c"), b"???")
         texts = " ".join(check(address).problems)
         for part in ("log", "comes next", "cannot be read"):
             assert part in texts

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from scrapy_simhash.index.rules import CrawlRules
     from scrapy_simhash.scheme import Scheme
 
-DEFAULT_LEASE_S = 60.0
+DEFAULT_LEASE_S, MIN_LEASE_S = 60.0, 0.1
 SCHEMES = ("redis", "rediss", "unix")
 
 
@@ -60,7 +60,7 @@ def open_redis_index(
     :param url: ``redis://user:password@host:6379/0``, ``rediss://…`` or ``unix://…``.
     :param name: name of the index, such as ``shop:simhash``. All of its Redis keys begin with it.
     :param crawl: name of a crawl that several processes share: what one has seen counts for all.
-    :param lease_s: how long pages of a crawler that has died stay pending.
+    :param lease_s: how long pages of a crawler that has died stay pending, at least 0.1.
     :param cluster: the server is one of a Redis cluster.
     :param parameters: further parameters of redis-py's client.
     :param create: if False, the index must exist.
@@ -72,8 +72,8 @@ def open_redis_index(
     :raises IndexForeign: something else is stored under the name.
     :raises StorageError: the server cannot be reached, refuses access, or may evict keys.
     """
-    if not lease_s > 0:
-        raise SchemeError(f"lease_s is {lease_s}: more than 0 is needed")
+    if not lease_s >= MIN_LEASE_S:
+        raise SchemeError(f"lease_s is {lease_s}: at least {MIN_LEASE_S} is needed")
     spec = IndexSpec("redis", scheme, max_distance, plan, expected_pages, confirmation)
     address = RedisAddress(url, name, cluster, parameters)
     store = address.store(lease_s, spec.to_manifest if create else None)
@@ -171,16 +171,15 @@ def _shared_start(store: RedisStore, crawl: str, rules: CrawlRules) -> int:
 
     :raises IndexMismatch: the crawl began with other settings.
     """
-    server, crawls = store.server, store.layout.keys["crawls"]
+    server, crawls = store.server, store.keys["crawls"]
     settings = {
         "max_distance": rules.max_distance,
         **asdict(rules.confirmation),
         "incremental": rules.incremental,
     }
-    row = json.dumps({"began": rules.crawl_start, **settings})
-    _, recorded = server.call_all([("HSETNX", crawls, crawl, row), ("HGET", crawls, crawl)])
+    server.call("HSETNX", crawls, crawl, json.dumps({"began": rules.crawl_start, **settings}))
     try:
-        stored = json.loads(recorded or b"")
+        stored = json.loads(server.call("HGET", crawls, crawl) or b"")
         first = int(stored.pop("began"))
     except (ValueError, TypeError, KeyError, AttributeError) as error:
         raise corrupt(server.location, f"the crawl {crawl!r}: {error!r}", REDIS_REMEDY) from error

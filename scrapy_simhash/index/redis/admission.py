@@ -1,23 +1,16 @@
 """Admission: how pages of an index in Redis are observed.
 
-`scrapy_simhash.index.redis.layout` defines terms. A protocol ensures that exactly one of several
-copies becomes the representative, whenever they arrive:
-
-1. The process searches its *replica* of the journal, and reads the entries of the pages that are
-   near. The answer also has the rows that the replica lacks, so the replica and the entries are of
-   the same moment, and the replica is searched again if there are such rows.
-2. The process compares the page with these entries. If it is to become pending, it asks for
-   *admission*: one script appends its row to the journal, unless the journal has a later row within
-   k, or the server has another state of the page's own key. Then the process goes on with step 1.
-
-If the replica has no page near, step 1 is left out.
-So the later of two admitted copies was compared with the earlier one. docs/decisions/redis.md has
-the proof.
+A process searches its *replica* of the journal, reads the pages that are near, and judges by these.
+If the page is to become pending, one script admits it, unless the journal has a later row near it,
+or what it was judged by has changed. docs/decisions/redis.md says why exactly one of several copies
+becomes the representative, and `scrapy_simhash.index.redis.layout` defines terms.
 """
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass, field, replace
+from functools import partial
 from itertools import starmap
 from typing import TYPE_CHECKING, Any
 
@@ -27,7 +20,7 @@ from scrapy_simhash.index.base import Entry, Found, Observation, PageToObserve, 
 from scrapy_simhash.index.marks import mark_of
 from scrapy_simhash.index.records import encode_entry
 from scrapy_simhash.index.redis import scripts
-from scrapy_simhash.index.redis.layout import State, digest_of, new_attempt
+from scrapy_simhash.index.redis.layout import ATTEMPT_BYTES, State, digest_of
 from scrapy_simhash.index.redis.replica import End, Replica
 from scrapy_simhash.index.redis.rows import RedisRows
 from scrapy_simhash.index.tables.crowds import OTHERS
@@ -64,7 +57,7 @@ class Asked:
     page: PageToObserve
     digest: bytes = b""
     mark: int | None = None
-    attempt: bytes = field(default_factory=new_attempt)
+    attempt: bytes = field(default_factory=partial(os.urandom, ATTEMPT_BYTES))
     candidates: dict[int, tuple[bytes, int]] = field(default_factory=dict)
     searched: End | None = None
     searches: int = 0
@@ -115,6 +108,7 @@ class Admission(RedisRows):
     def __init__(self, server: Server, manifest: Manifest, name: str, lease_s: float) -> None:
         super().__init__(server, manifest, name)
         self._replica = Replica(manifest.plan)
+        self._held = set[HeldPage]()  # the pages whose leases are renewed
         # The server's states of digests, of the moment up to which the replica has all rows.
         self._known: dict[bytes, State] = {}
         self._lease_ms = max(int(1000 * lease_s), 1)
@@ -190,11 +184,7 @@ class Admission(RedisRows):
     def _found(self, one: Asked, max_distance: int) -> list[Found] | None:
         """Return the entries of the candidates of a page; None if more must be read first."""
         while not (others := one.others) - self._known.keys():
-            states = [self._known[digest] for digest in others]
-            found = [(self._decoded(state.stored), False) for state in states if state.stored]
-            found += [
-                (self._decoded(value), True) for state in states for _, value in state.pending
-            ]
+            found = [one for digest in others for one in self.found_in(self._known[digest])]
             if one.mark is None or len(one.candidates) < OTHERS or one.searches > _MAX_SEARCHES:
                 return found
             # The journal keeps the rows of pages that are gone, which may have taken places.
@@ -231,8 +221,8 @@ class Admission(RedisRows):
         for one in asked:
             row = packed = expected = b""
             if one.held is not None:
-                row = self.layout.row(one.digest, one.attempt, one.held.entry)
-                packed = encode_entry(one.held.entry, self.layout.width_bytes)
+                row = self.row(one.held.entry, one.attempt)
+                packed = encode_entry(one.held.entry, self.width_bytes)
                 expected = one.own.check(one.digest)
                 # It relies on these stored pages not to be seen by this crawl.
                 for digest in map(digest_of, (other.key for other in one.held.outdated)):
@@ -250,16 +240,16 @@ class Admission(RedisRows):
                 one.own = State(*state[0])
             elif one.held is not None:
                 one.observation = one.held.admitted(number)
+                self._held.add(one.held)
 
     def _read_journal(self, *arguments: Any) -> tuple[bool, list[Any], list[Any]]:
         """Append new rows of the journal to the replica. Return True if they are all, and answers
         and states; see `scripts.OBSERVE`.
         """
-        answer = self._run(scripts.OBSERVE, *self._replica.end, *arguments)
-        start, rows, answers, read = answer
+        start, rows, answers, read = self._run(scripts.OBSERVE, *self._replica.end, *arguments)
         if start != self._replica.end.rows:  # it was compacted, or lost rows
             self._replica = Replica(self.manifest.plan)
-        self._replica.append(rows, self.layout.row_bytes, self.location)
+        self._replica.append(rows, self.row_bytes, self.location)
         return len(rows) < scripts.ROWS_AT_ONCE, answers, read
 
 

@@ -27,18 +27,13 @@ of a lease, in Unix milliseconds.
 
 from __future__ import annotations
 
-import os
 from hashlib import blake2b, sha1
 from typing import TYPE_CHECKING, NamedTuple
 
-from scrapy_simhash.index.marks import mark_of
 from scrapy_simhash.index.records import encode_key
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-
-    from scrapy_simhash.index.plan import TablePlan
-    from scrapy_simhash.index.rules import Text
 
 KEYS = ("manifest", "crawls", "sequence", "journal", "entries", "pending", "notes", "log")
 DIGEST_BYTES = ATTEMPT_BYTES = MARK_BYTES = 8
@@ -63,25 +58,6 @@ class State(NamedTuple):
         return digest + sha1(self.stored + last, usedforsecurity=False).hexdigest().encode()
 
 
-class Layout:
-    """The Redis keys of an index, and the rows of its journal.
-
-    :param name: name of the index.
-    """
-
-    def __init__(self, name: str, plan: TablePlan) -> None:
-        self.keys = {what: redis_key(name, what) for what in KEYS}
-        self.width_bytes = plan.bits // 8
-        self._padding = bytes(-self.width_bytes % 4)
-        self.row_bytes = FINGERPRINT_AT + self.width_bytes + len(self._padding)
-
-    def row(self, digest: bytes, attempt: bytes, page: Text) -> bytes:
-        """Return a row of the journal."""
-        mark = mark_of(page.evidence).to_bytes(MARK_BYTES, "little")
-        fingerprint = page.fingerprint.to_bytes(self.width_bytes, "big")
-        return digest + attempt + mark + fingerprint + self._padding
-
-
 def redis_key(name: str, what: str) -> bytes:
     """Return one of the `KEYS` of an index."""
     encoded = encode_key(name)
@@ -91,11 +67,6 @@ def redis_key(name: str, what: str) -> bytes:
 def digest_of(key: str) -> bytes:
     """Return the digest of a page key."""
     return blake2b(encode_key(key), digest_size=DIGEST_BYTES).digest()
-
-
-def new_attempt() -> bytes:
-    """Return a new attempt."""
-    return os.urandom(ATTEMPT_BYTES)
 
 
 def row_id(row: bytes) -> bytes:

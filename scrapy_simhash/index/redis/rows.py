@@ -6,11 +6,13 @@ run during `write`. docs/decisions/redis.md says why `compact` is safe.
 
 from __future__ import annotations
 
+import os
 from itertools import chain, islice
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from scrapy_simhash.errors import IndexLocked, StorageError
 from scrapy_simhash.index.database import REDIS_REMEDY, corrupt
+from scrapy_simhash.index.marks import mark_of
 from scrapy_simhash.index.records import (
     SEQUENCE_BYTES,
     decode_entry,
@@ -22,19 +24,22 @@ from scrapy_simhash.index.records import (
 )
 from scrapy_simhash.index.redis import scripts
 from scrapy_simhash.index.redis.layout import (
+    ATTEMPT_BYTES,
     DIGEST_BYTES,
+    FINGERPRINT_AT,
+    KEYS,
     MARK_AT,
-    Layout,
+    MARK_BYTES,
     State,
     digest_of,
-    new_attempt,
+    redis_key,
     row_id,
 )
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
-    from scrapy_simhash.index.base import Entry, NearDuplicate
+    from scrapy_simhash.index.base import Entry, Found, NearDuplicate
     from scrapy_simhash.index.manifest import Manifest
     from scrapy_simhash.index.redis.server import Server
 
@@ -45,7 +50,8 @@ Value = TypeVar("Value")
 
 
 class RedisRows:
-    """The part of a `RedisStore` that observes no pages. For its keys and values see `Layout`.
+    """The part of a `RedisStore` that observes no pages. For its keys and values see
+    `scrapy_simhash.index.redis.layout`.
 
     :param name: name of the index.
     """
@@ -54,17 +60,20 @@ class RedisRows:
         self.server = server
         self.location = server.location
         self.manifest = manifest
-        self.layout = Layout(name, manifest.plan)
+        self.keys = {what: redis_key(name, what) for what in KEYS}
+        self.width_bytes = manifest.plan.bits // 8
+        self._padding = bytes(-self.width_bytes % 4)
+        self.row_bytes = FINGERPRINT_AT + self.width_bytes + len(self._padding)
 
     @property
     def next_sequence(self) -> int:
         """The number of the next observation."""
-        last = self.server.call("GET", self.layout.keys["sequence"])
+        last = self.server.call("GET", self.keys["sequence"])
         return self._read("a number", int, last or 0) + 1
 
     def entry(self, key: str) -> Entry | None:
         """Return the stored entry of a page key, or None."""
-        value = self.server.call("HGET", self.layout.keys["entries"], digest_of(key))
+        value = self.server.call("HGET", self.keys["entries"], digest_of(key))
         return self._own(value or b"", key)
 
     def entries(self) -> Iterator[Entry]:
@@ -81,15 +90,11 @@ class RedisRows:
 
     def _values(self) -> Iterator[tuple[bytes, bytes]]:
         """Yield (digest, value) of all stored entries."""
-        cursor, seen = 0, set[bytes]()  # the server may give one twice
-        while True:
-            cursor, part = self.server.call(
-                "HSCAN", self.layout.keys["entries"], cursor, "COUNT", _ENTRIES_AT_ONCE
-            )
-            yield from [(digest, value) for digest, value in part.items() if digest not in seen]
-            seen.update(part)
-            if not cursor:
-                return
+        seen = set[bytes]()  # the server may give one twice
+        for digest, value in self.server.scan(self.keys["entries"]):
+            if digest not in seen:
+                seen.add(digest)
+                yield digest, value
 
     def states(self, digests: Iterable[bytes]) -> Iterator[tuple[bytes, State]]:
         """Yield the states of digests."""
@@ -100,14 +105,13 @@ class RedisRows:
 
     def size_bytes(self) -> int:
         """Return the bytes that all keys of the index take in the server, by samples of them."""
-        sizes = self.server.call_all(
-            ("MEMORY", "USAGE", key, "SAMPLES", _SAMPLES) for key in self.layout.keys.values()
-        )
-        return sum(size or 0 for size in sizes)
+        usage = "MEMORY", "USAGE"
+        keys = self.keys.values()
+        return sum(self.server.call(*usage, key, "SAMPLES", _SAMPLES) or 0 for key in keys)
 
     def require_no_crawl(self) -> None:
         """Raise IndexLocked if pages are pending whose leases have not ended."""
-        digests = self.server.call("HKEYS", self.layout.keys["pending"])
+        digests = self.server.call("HKEYS", self.keys["pending"])
         pending = sum(len(state.pending) for _, state in self.states(digests))
         if pending:
             raise IndexLocked(
@@ -120,9 +124,8 @@ class RedisRows:
         index.
         """
         del replaced  # it has the key of `put`
-        layout, digest = self.layout, digest_of(put.key)
-        values: list[bytes | int] = [max(put.number, put.last_sequence), digest]
-        values += layout.row(digest, new_attempt(), put), encode_entry(put, layout.width_bytes)
+        values: list[bytes | int] = [max(put.number, put.last_sequence), digest_of(put.key)]
+        values += self.row(put), encode_entry(put, self.width_bytes)
         values += map(digest_of, (entry.key for entry in outdated))
         self._run(scripts.WRITE, *values)
 
@@ -130,7 +133,7 @@ class RedisRows:
         """Make the next sequence number at least this."""
         missing = next_sequence - self.next_sequence
         if missing > 0:
-            self.server.call("INCRBY", self.layout.keys["sequence"], missing)
+            self.server.call("INCRBY", self.keys["sequence"], missing)
 
     def remove_pages(self, keys: Iterable[str]) -> list[str]:
         """Remove the entries of pages one by one, and return the keys whose entries were removed;
@@ -148,7 +151,7 @@ class RedisRows:
         """
         removed = 0
         for entry in entries:
-            value = encode_entry(entry, self.layout.width_bytes)
+            value = encode_entry(entry, self.width_bytes)
             removed += self._run(scripts.REMOVE, digest_of(entry.key), value)
         return removed
 
@@ -161,17 +164,18 @@ class RedisRows:
         """
         rows, kept = self.journal(), dict[bytes, bytes]()
         # Its attempt is new, so that no replica ends with such a row after it was removed.
-        blank = bytes(DIGEST_BYTES) + new_attempt() + bytes(self.layout.row_bytes - MARK_AT)
+        blank = bytes(DIGEST_BYTES) + os.urandom(ATTEMPT_BYTES) + bytes(self.row_bytes - MARK_AT)
         while batch := list(islice(rows, _ENTRIES_AT_ONCE)):
-            states = self.states({row[:DIGEST_BYTES] for _, row in batch})
-            alive, gone = {one for _, state in states for one in self._row_ids(state)}, list[Any]()
+            pages = self.states({row[:DIGEST_BYTES] for _, row in batch})
+            found = (entry for _, state in pages for entry, _ in self.found_in(state))
+            alive, gone = {row_id(self.row(entry)) for entry in found}, list[Any]()
             for number, row in batch:
                 # The last of equal rows stays: another process that compacts keeps it, too.
                 if (one := row_id(row)) not in alive or kept.setdefault(one, row) != row:
                     gone += number, row
             if gone:
                 self._run(scripts.BLANK, blank, *gone)
-        removed: int = self.server.call("LREM", self.layout.keys["journal"], 0, blank)
+        removed: int = self.server.call("LREM", self.keys["journal"], 0, blank)
         return removed
 
     def delete(self) -> None:
@@ -180,11 +184,11 @@ class RedisRows:
         :raises IndexLocked: pages are pending.
         """
         self.require_no_crawl()
-        self.server.call("UNLINK", *self.layout.keys.values())
+        self.server.call("UNLINK", *self.keys.values())
 
     def near_duplicates(self, since: int = 0) -> Iterator[NearDuplicate]:
         """Yield the near-duplicate log from a sequence number on, oldest first."""
-        log, stop = self.layout.keys["log"], self.next_sequence
+        log, stop = self.keys["log"], self.next_sequence
         for first in range(since, stop, _ROWS_AT_ONCE):
             sequences = range(first, min(first + _ROWS_AT_ONCE, stop))
             values = self.server.call("HMGET", log, *sequences)
@@ -194,12 +198,12 @@ class RedisRows:
 
     def notes(self) -> Iterator[tuple[str, bytes]]:
         """See `Index.notes`."""
-        for name, note in self.server.call("HGETALL", self.layout.keys["notes"]).items():
+        for name, note in self.server.call("HGETALL", self.keys["notes"]).items():
             yield self._read("the name of a note", decode_key, name), note
 
     def note(self, name: str) -> bytes | None:
         """Return the note of this name, or None."""
-        note: bytes | None = self.server.call("HGET", self.layout.keys["notes"], encode_key(name))
+        note: bytes | None = self.server.call("HGET", self.keys["notes"], encode_key(name))
         return note
 
     def replace_note(self, name: str, before: bytes | None, after: bytes | None) -> bool:
@@ -211,22 +215,22 @@ class RedisRows:
         """Write lines of the near-duplicate log whose numbers the server gave."""
         pairs = [(line.sequence, encode_near_duplicate(line)) for line in lines]
         if pairs:
-            self.server.call("HSET", self.layout.keys["log"], *chain.from_iterable(pairs))
+            self.server.call("HSET", self.keys["log"], *chain.from_iterable(pairs))
 
     def unlog(self, sequences: Iterable[int]) -> None:
         """Remove the lines with these sequence numbers, as far as there are any."""
         if numbers := [*sequences]:
-            self.server.call("HDEL", self.layout.keys["log"], *numbers)
+            self.server.call("HDEL", self.keys["log"], *numbers)
 
     def __len__(self) -> int:
-        size: int = self.server.call("HLEN", self.layout.keys["entries"])
+        size: int = self.server.call("HLEN", self.keys["entries"])
         return size
 
     def journal(self) -> Iterator[tuple[int, bytes]]:
         """Yield (number, row) of the journal, the newest first. While another process compacts it,
         rows may come twice, but none is left out: they only move towards its begin.
         """
-        journal = self.layout.keys["journal"]
+        journal = self.keys["journal"]
         stop = self.server.call("LLEN", journal)
         while stop:
             start = max(stop - _ROWS_AT_ONCE, 0)
@@ -236,7 +240,7 @@ class RedisRows:
 
     def _run(self, script: scripts.Script, *arguments: Any) -> Any:
         """Run a script on the keys of the index, and return its answer."""
-        return self.server.run(script, self.layout.keys.values(), arguments)
+        return self.server.run(script, self.keys.values(), arguments)
 
     def problems(self) -> Iterator[str]:
         """Yield what is wrong with the content, in sentences: each stored entry must be readable,
@@ -246,14 +250,14 @@ class RedisRows:
         entries: dict[bytes, str] = {}
         for digest, value in self._values():
             try:
-                entry = decode_entry(-1, value, self.layout.width_bytes)
+                entry = decode_entry(-1, value, self.width_bytes)
             except ValueError:
                 yield f"the entry with digest {digest.hex()} cannot be read"
                 continue
             if digest != digest_of(entry.key):
                 yield f"the entry of {entry.key!r} is stored under another digest"
             last_sequence = max(last_sequence, entry.number, entry.last_sequence)
-            entries[row_id(self.layout.row(digest, new_attempt(), entry))] = entry.key
+            entries[row_id(self.row(entry))] = entry.key
         for _, row in self.journal():
             entries.pop(row_id(row), None)
         for page_key in entries.values():
@@ -265,22 +269,27 @@ class RedisRows:
                 f"{next_sequence} comes next"
             )
 
-    def _row_ids(self, state: State) -> Iterator[bytes]:
-        """Yield `row_id` of a stored page, and of the pending ones with its digest."""
-        for value in (state.stored, *(value for _, value in state.pending)):
-            if value:
-                entry = self._decoded(value)
-                yield row_id(self.layout.row(digest_of(entry.key), new_attempt(), entry))
+    def row(self, page: Entry, attempt: bytes = b"") -> bytes:
+        """Return a row of the journal, without an `attempt` with a new one."""
+        mark = mark_of(page.evidence).to_bytes(MARK_BYTES, "little")
+        fingerprint = page.fingerprint.to_bytes(self.width_bytes, "big")
+        attempt = attempt or os.urandom(ATTEMPT_BYTES)
+        return digest_of(page.key) + attempt + mark + fingerprint + self._padding
+
+    def found_in(self, state: State) -> Iterator[Found]:
+        """Yield the stored entry of a digest and those of its pending pages."""
+        if state.stored:
+            yield self._decoded(state.stored), False
+        for _, value in state.pending:
+            yield self._decoded(value), True
 
     def _own(self, value: bytes, key: str) -> Entry | None:
         """Return the entry of a page key from its value; None if that is b"".
 
         :raises StorageError: the entry has another page key with the same digest.
         """
-        if not value:
-            return None
-        entry = self._decoded(value)
-        if entry.key != key:
+        entry = self._decoded(value) if value else None
+        if entry is not None and entry.key != key:
             raise StorageError(
                 self.location,
                 f"the page keys {key!r} and {entry.key!r} have the same digest: give one of the "
@@ -289,7 +298,7 @@ class RedisRows:
         return entry
 
     def _decoded(self, value: bytes) -> Entry:
-        return self._read("an entry", decode_entry, -1, value, self.layout.width_bytes)
+        return self._read("an entry", decode_entry, -1, value, self.width_bytes)
 
     def _read(self, what: str, decode: Callable[..., Value], *values: Any) -> Value:
         """Return a decoded value. :raises IndexCorrupt: `decode` raises ValueError."""

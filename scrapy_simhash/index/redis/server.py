@@ -32,10 +32,11 @@ from scrapy_simhash.errors import (
 from scrapy_simhash.index.database import REDIS_REMEDY, corrupt
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping
 
     from scrapy_simhash.index.redis.scripts import Script
 
+_FIELDS_AT_ONCE = 100
 _TIMEOUT_S = 5.0
 # After the server could not be reached, commands fail at once for this time. Otherwise each of the
 # hundreds of commands of a crawl would wait for its own time-out.
@@ -132,26 +133,15 @@ class Server:
             except NoScriptError:  # the server is new, or a restart or SCRIPT FLUSH has removed it
                 return self._client.execute_command("EVAL", script.source, *rest)
 
-    def call_all(self, commands: Iterable[Sequence[Any]]) -> list[Any]:
-        """Run commands in turn, in one round trip, and return their answers. Other clients'
-        commands may run in between.
-        """
-        commands = list(commands)
-        if not commands:
-            return []
-        with self._translated(), self._client.pipeline(transaction=False) as pipeline:
-            for command in commands:
-                pipeline.execute_command(*command)
-            answers: list[Any] = pipeline.execute(raise_on_error=False)
-            for answer in answers:
-                if isinstance(answer, Exception):
-                    raise answer
-        return answers
-
     def call(self, *command: Any) -> Any:
         """Run a command. Return the answer as redis-py converts it, such as a dict for HGETALL."""
         with self._translated():
             return self._client.execute_command(*command)
+
+    def scan(self, key: bytes) -> Iterator[tuple[bytes, bytes]]:
+        """Yield the fields and values of a hash, some of them twice if it changes."""
+        with self._translated():
+            yield from self._client.hscan_iter(key, count=_FIELDS_AT_ONCE)
 
     def stop_waiting(self) -> bool:
         """If the server cannot be reached, send no command from now on, so that all fail at once.

@@ -11,6 +11,7 @@ observes the page again.
 from __future__ import annotations
 
 import logging
+from collections import deque
 from contextlib import suppress
 from itertools import chain
 from threading import Event, RLock, Thread
@@ -27,7 +28,7 @@ from scrapy_simhash.index.redis.admission import (
     HeldPage,
     row_parts,
 )
-from scrapy_simhash.index.redis.layout import digest_of, new_attempt
+from scrapy_simhash.index.redis.layout import digest_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -43,8 +44,6 @@ logger = logging.getLogger(__name__)
 
 # Answers of `scripts.SETTLE`.
 _STORED, _LEASE_ENDED = 1, 2
-# How often `confirm` observes pages again whose leases have ended.
-_MAX_LEASES = 3
 
 
 class RedisStore(Admission):
@@ -63,7 +62,6 @@ class RedisStore(Admission):
         self.lock = RLock()
         self.lost_leases = 0
         """How often `confirm` found that its page had been removed, because the lease had ended."""
-        self._held = set[HeldPage]()  # the pages whose leases are renewed
         self._renewing: Thread | None = None
         self._closing = Event()
 
@@ -75,11 +73,10 @@ class RedisStore(Admission):
     def observe_all(self, pages: Sequence[PageToObserve], rules: CrawlRules) -> list[Observed]:
         """See `Store.observe_all`. After an error, leases may have to end first."""
         asked = [Asked(page, digest_of(page.key), rules.mark(page.evidence)) for page in pages]
+        self._renew_leases()
         try:
             for first in range(0, len(asked), PAGES_AT_ONCE):
-                together = asked[first : first + PAGES_AT_ONCE]
-                self._observe_together(together, rules)
-                self._lease(one.held for one in together if one.held)
+                self._observe_together(asked[first : first + PAGES_AT_ONCE], rules)
             observed = [(one.observation, one.held) for one in asked if one.observation]
             self.write_lines(one.line for one, _ in observed if one.line)
         except BaseException:
@@ -96,13 +93,13 @@ class RedisStore(Admission):
         page = PageToObserve(observed.key, observed.fingerprint, observed.evidence)
         one = Asked(page, digest_of(observed.key), sequence=observed.sequence)
         entry = rules.new_entry(observed, observed.sequence)
+        self._renew_leases()
         self._known = {}
         while True:  # until its own state has not changed
             held = one.hold(observed, entry, self._own(one.own.stored, page.key))
             self._ask([one], crawl_start=rules.crawl_start)  # not compared: it is a known copy
             if one.observation is not None:
                 held.supersedes = supersedes
-                self._lease([held])
                 return held
 
     def release(self, pages: Iterable[Pending]) -> None:
@@ -119,18 +116,32 @@ class RedisStore(Admission):
         """See `Store.confirm`.
 
         A page whose lease has ended is observed again, and stored if no other page has replaced it.
-
-        :raises StorageError: the lease of a page then ends three more times.
         """
-        batch: dict[bytes, HeldPage] = {}
-        for page in dict.fromkeys(pages):
-            assert isinstance(page, HeldPage)
+        waiting = deque(page for page in dict.fromkeys(pages) if isinstance(page, HeldPage))
+        while waiting:
+            values, batch = list[bytes](), dict[bytes, tuple[HeldPage, Entry]]()
             # Of two pages with the same key, the first must be stored before the second.
-            if len(batch) == PAGES_AT_ONCE or page.digest in batch:
-                self._store_together([*batch.values()], rules)
-                batch = {}
-            batch[page.digest] = page
-        self._store_together([*batch.values()], rules)
+            while waiting and len(batch) < PAGES_AT_ONCE and waiting[0].digest not in batch:
+                page = waiting.popleft()
+                stored = page.stored
+                if stored is not None and stored.last_sequence > page.entry.last_sequence:
+                    self.release([page])  # a later observation of this key is already stored
+                    continue
+                entry = self._merged(page, rules)
+                batch[page.digest] = page, entry
+                current = b"" if stored is None else encode_entry(stored, self.width_bytes)
+                values += page.digest, page.attempt, current, encode_entry(entry, self.width_bytes)
+            answers = self._run(scripts.SETTLE, *values) if batch else []
+            for (page, entry), answer in zip(batch.values(), answers, strict=True):
+                if answer == _STORED:
+                    self._settle(page)
+                    self._remove_replaced(page, entry, rules)
+                    continue
+                if answer != _LEASE_ENDED:
+                    page.stored = self._own(answer, page.entry.key)
+                elif not self._is_pending_again(page, rules):
+                    continue
+                waiting.appendleft(page)
 
     def sync(self) -> None:
         """Do nothing: the server writes to its disk as it is configured."""
@@ -150,10 +161,9 @@ class RedisStore(Admission):
         finally:
             self.server.close()
 
-    def _lease(self, pages: Iterable[HeldPage]) -> None:
-        """Renew the leases of admitted pages from now on."""
-        self._held.update(pages)
-        if self._held and self._renewing is None:
+    def _renew_leases(self) -> None:
+        """Renew the leases of pending pages from now on."""
+        if self._renewing is None:
             self._renewing = Thread(target=self._renew, name="simhash-leases", daemon=True)
             self._renewing.start()
 
@@ -179,51 +189,13 @@ class RedisStore(Admission):
         self._held.discard(page)
         page.is_settled = True
 
-    def _store_together(self, pages: Sequence[HeldPage], rules: CrawlRules) -> None:
-        """Store pages with different keys, unless a later observation of their key is stored, and
-        remove what they replace. Those whose leases have ended are observed again.
-        """
-        leases, width = 0, self.layout.width_bytes
-        while pages:
-            values, entries = list[bytes](), list[tuple[HeldPage, Entry]]()
-            for page in pages:
-                stored = page.stored
-                if stored is not None and stored.last_sequence > page.entry.last_sequence:
-                    self.release([page])
-                    continue
-                entry = self._merged(page, rules)
-                entries.append((page, entry))
-                current = b"" if stored is None else encode_entry(stored, width)
-                values += (page.digest, page.attempt, current, encode_entry(entry, width))
-            answers = self._run(scripts.SETTLE, *values) if entries else []
-            pages, ended = [], []
-            for (page, entry), answer in zip(entries, answers, strict=True):
-                if answer == _STORED:
-                    self._settle(page)
-                    self._remove_replaced(page, entry, rules)
-                elif answer == _LEASE_ENDED:
-                    ended.append(page)
-                else:
-                    page.stored = self._own(answer, page.entry.key)
-                    pages.append(page)
-            if ended and leases == _MAX_LEASES:
-                raise StorageError(
-                    self.location,
-                    f"the lease of {ended[0].entry.key!r} ended again and again before the "
-                    f"page was confirmed: make it longer than {self._lease_ms / 1000:g} s "
-                    "(SIMHASH_REDIS_LEASE_S)",
-                )
-            leases += bool(ended)
-            pages += [page for page in ended if self._is_pending_again(page, rules)]
-
     def _merged(self, page: HeldPage, rules: CrawlRules) -> Entry:
         """Return the entry to store for a page."""
         given, stored = page.entry._replace(gave_items=page.gave_items), page.stored
         entry = rules.merged(given, stored)
         if stored is not None and row_parts(entry) not in map(row_parts, (given, stored)):
             # It has the fingerprint of one and the mark of the other.
-            row = self.layout.row(page.digest, new_attempt(), entry)
-            self.server.call("RPUSH", self.layout.keys["journal"], row)
+            self.server.call("RPUSH", self.keys["journal"], self.row(entry))
         return entry
 
     def _is_pending_again(self, page: HeldPage, rules: CrawlRules) -> bool:
@@ -257,6 +229,6 @@ class RedisStore(Admission):
         """Remove the entries that a stored page replaces."""
         for other in page.replaced(entry, rules, self.entry):
             if self.remove([other]) and page.supersedes is not None:
-                sequence = int(self.server.call("INCR", self.layout.keys["sequence"]))
+                sequence = int(self.server.call("INCR", self.keys["sequence"]))
                 [pair] = rules.neighbours(entry, [(other, False)])
                 self.write_lines([rules.log_line(other, sequence, entry.key, pair)])
