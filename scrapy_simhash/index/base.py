@@ -195,6 +195,7 @@ class Pending:
     :param supersedes: key of the representative that the page replaces, or None.
     :param gave_items: the page gave an item that the pipelines kept; set by `confirm`.
     :param is_settled: the page is stored, or nobody can store it any more.
+    :param attempt: its name on a Redis server (`scrapy_simhash.index.redis.layout`).
     """
 
     observation: Observation
@@ -205,6 +206,7 @@ class Pending:
     supersedes: str | None = None
     gave_items: bool = False
     is_settled: bool = False
+    attempt: bytes = b""
 
     def replaced(
         self, entry: Entry, rules: CrawlRules, stored: Callable[[str], Entry | None]

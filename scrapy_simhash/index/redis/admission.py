@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING, Any
 from scrapy_simhash.evidence import Evidence
 from scrapy_simhash.fingerprint import hamming_distance
 from scrapy_simhash.index.base import Entry, Found, Observation, PageToObserve, Pending
-from scrapy_simhash.index.marks import mark_of
 from scrapy_simhash.index.records import encode_entry
 from scrapy_simhash.index.redis import scripts
 from scrapy_simhash.index.redis.layout import ATTEMPT_BYTES, State, digest_of
@@ -42,20 +41,19 @@ _MAX_SEARCHES = 64
 class Asked:
     """A page while it is observed, or a query.
 
-    :param digest: of its key; b"" for a query.
     :param mark: see `Store.within`; None for a query, which finds all pages within k.
     :param attempt: its name on the server, see `scrapy_simhash.index.redis.layout`.
     :param candidates: the pages that the replica finds, by row: digest and fingerprint.
     :param searched: the end of the replica at the last search, the last of `searches`.
     :param sequence: number of the observation; 0 if it has none yet.
     :param own: the server's state of its digest, as far as it is known.
-    :param held: what it becomes if it is admitted; None if it does not ask for admission.
+    :param wanted: (observation, entry, stored entry of its key) with which it asks for admission.
     :param has_row: the journal has an equal row of its stored entry.
-    :param observation: the result. If the page is pending, `held` is not None.
+    :param observation: the result.
+    :param held: the page, if it is pending.
     """
 
     page: PageToObserve
-    digest: bytes = b""
     mark: int | None = None
     attempt: bytes = field(default_factory=partial(os.urandom, ATTEMPT_BYTES))
     candidates: dict[int, tuple[bytes, int]] = field(default_factory=dict)
@@ -63,38 +61,27 @@ class Asked:
     searches: int = 0
     sequence: int = 0
     own: State = field(default_factory=State)
-    held: HeldPage | None = None
+    wanted: tuple[Observation, Entry, Entry | None] | None = None
     has_row: bool = False
     observation: Observation | None = None
+    held: Pending | None = None
+
+    @property
+    def digest(self) -> bytes:
+        """The digest of its key."""
+        return digest_of(self.page.key)
 
     @property
     def others(self) -> set[bytes]:
         """The digests of other pages among the candidates."""
         return {digest for digest, _ in self.candidates.values()} - {self.digest}
 
-    def hold(self, observation: Observation, entry: Entry, stored: Entry | None) -> HeldPage:
-        """Ask for admission: as an observation with an entry."""
-        self.held = HeldPage(
-            *(observation, entry, stored, observation.outdated, self.page.in_scope),
-            digest=self.digest,
-            attempt=self.attempt,
+    def is_tied(self, earlier: Asked, max_distance: int) -> bool:
+        """Return True if the page is judged by what becomes of an earlier one of the same call."""
+        one, other = self.page, earlier.page
+        return one.key == other.key or (
+            hamming_distance(one.fingerprint, other.fingerprint) <= max_distance
         )
-        return self.held
-
-
-@dataclass(eq=False, slots=True, kw_only=True)
-class HeldPage(Pending):
-    """A pending page of this process; for `digest` and `attempt` see `Asked`."""
-
-    digest: bytes
-    attempt: bytes
-
-    def admitted(self, number: int) -> Observation:
-        """Return the observation, which may get its number only now."""
-        if not self.observation.sequence:
-            self.observation = replace(self.observation, sequence=number)
-            self.entry = self.entry._replace(number=number, last_sequence=number)
-        return self.observation
 
 
 class Admission(RedisRows):
@@ -108,7 +95,7 @@ class Admission(RedisRows):
     def __init__(self, server: Server, manifest: Manifest, name: str, lease_s: float) -> None:
         super().__init__(server, manifest, name)
         self._replica = Replica(manifest.plan)
-        self._held = set[HeldPage]()  # the pages whose leases are renewed
+        self._held = set[Pending]()  # the pages whose leases are renewed
         # The server's states of digests, of the moment up to which the replica has all rows.
         self._known: dict[bytes, State] = {}
         self._lease_ms = max(int(1000 * lease_s), 1)
@@ -129,14 +116,17 @@ class Admission(RedisRows):
         while todo := [one for one in asked if one.observation is None]:
             self._search(todo, k)
             for at, one in enumerate(todo):
-                one.held = None
+                one.wanted = None
                 if one.candidates and not one.sequence:
                     continue  # it gets a number first
-                mates = [mate for mate in todo[:at] if _may_decide(mate, one, k)]
-                # If it has a number, it is compared with others that ask for admission together
-                # with it, as if they were admitted, which nearly all of them are.
-                if all(mate.held and mate.sequence and one.sequence for mate in mates) and all(
-                    mate.digest != one.digest for mate in mates
+                mates = [
+                    mate for mate in todo[:at] if not mate.observation and one.is_tied(mate, k)
+                ]
+                # With a number, it is compared with others that ask for admission together with
+                # it, as if they were admitted, which nearly all of them are.
+                if all(
+                    mate.wanted and mate.sequence and one.sequence and mate.page.key != one.page.key
+                    for mate in mates
                 ):
                     self._decide(one, mates, rules)
             if undecided := [one for one in todo if one.observation is None]:
@@ -149,17 +139,17 @@ class Admission(RedisRows):
         found, key = self._found(one, rules.max_distance), one.page.key
         if found is None:
             return
-        found += [(mate.held.entry, True) for mate in mates if mate.held]
+        found += [(mate.wanted[1], True) for mate in mates if mate.wanted]
         stored = self._own(one.own.stored, key)
         last = self._own(one.own.pending[-1][1], key) if one.own.pending else stored
         own = rules.last(one.page, last)
         observation, entry = rules.judge(one.page, stored, own, found, one.sequence)
         if entry is not None:
-            one.hold(observation, entry, stored)
+            one.wanted = observation, entry, stored
             # An equal row leads other pages to the new entry, too, and they decide alike.
             one.has_row = (
                 stored is not None
-                and row_parts(stored) == row_parts(entry)
+                and self.row_id(stored) == self.row_id(entry)
                 and stored.evidence.sketch == entry.evidence.sketch
             )
         elif observation.representative not in {mate.page.key for mate in mates}:
@@ -189,8 +179,11 @@ class Admission(RedisRows):
                 return found
             # The journal keeps the rows of pages that are gone, which may have taken places.
             pages = {(digest_of(entry.key), entry.fingerprint) for entry, _ in found}
-            rows = one.candidates.items()
-            gone = [row for row, page in rows if page[0] != one.digest and page not in pages]
+            gone = [
+                row
+                for row, page in one.candidates.items()
+                if page not in pages and page[0] in others
+            ]
             if not gone:
                 return found
             for row in gone:
@@ -216,31 +209,43 @@ class Admission(RedisRows):
             compares nothing.
         :param digests: read the states of these, too.
         """
-        wanted = {*digests}.union(*(one.others for one in asked if one.held is None))
+        read = {*digests}.union(*(one.others for one in asked if one.wanted is None))
         arguments: list[Any] = [max_distance, crawl_start, self._lease_ms, len(asked)]
         for one in asked:
             row = packed = expected = b""
-            if one.held is not None:
-                row = self.row(one.held.entry, one.attempt)
-                packed = encode_entry(one.held.entry, self.width_bytes)
+            if one.wanted is not None:
+                observation, entry, _ = one.wanted
+                row = self.row(entry, one.attempt)
+                packed = encode_entry(entry, self.width_bytes)
                 expected = one.own.check(one.digest)
                 # It relies on these stored pages not to be seen by this crawl.
-                for digest in map(digest_of, (other.key for other in one.held.outdated)):
+                for digest in (digest_of(other.key) for other in observation.outdated):
                     if digest in self._known:
                         expected += self._known[digest].check(digest)
             arguments += (one.digest, row, one.sequence, packed, expected, int(one.has_row))
-        is_at_end, answers, read = self._read_journal(*arguments, *wanted)
+        is_at_end, answers, states = self._read_journal(*arguments, *read)
         # If more rows had to be read, these are of a later moment.
-        self._known = dict(zip(wanted, starmap(State, read), strict=True)) if is_at_end else {}
+        self._known = dict(zip(read, starmap(State, states), strict=True)) if is_at_end else {}
         while not is_at_end:
             is_at_end, *_ = self._read_journal(-1, 0, self._lease_ms, 0)
         for one, (number, *state) in zip(asked, answers, strict=True):
-            one.sequence = number
             if state:
                 one.own = State(*state[0])
-            elif one.held is not None:
-                one.observation = one.held.admitted(number)
-                self._held.add(one.held)
+            elif one.wanted is not None:
+                self._hold(one, number, *one.wanted)
+            one.sequence = number
+
+    def _hold(
+        self, one: Asked, number: int, observed: Observation, entry: Entry, stored: Entry | None
+    ) -> None:
+        """Let an admitted page be pending."""
+        if not one.sequence:
+            observed = replace(observed, sequence=number)
+            entry = entry._replace(number=number, last_sequence=number)
+        one.observation = observed
+        one.held = Pending(observed, entry, stored, observed.outdated, one.page.in_scope)
+        one.held.attempt = one.attempt
+        self._held.add(one.held)
 
     def _read_journal(self, *arguments: Any) -> tuple[bool, list[Any], list[Any]]:
         """Append new rows of the journal to the replica. Return True if they are all, and answers
@@ -251,17 +256,3 @@ class Admission(RedisRows):
             self._replica = Replica(self.manifest.plan)
         self._replica.append(rows, self.row_bytes, self.location)
         return len(rows) < scripts.ROWS_AT_ONCE, answers, read
-
-
-def _may_decide(earlier: Asked, one: Asked, max_distance: int) -> bool:
-    """Return True if a page is judged by what becomes of an earlier one of the same call."""
-    if earlier.observation is not None:
-        return False
-    pages = earlier.page, one.page
-    is_near = hamming_distance(*(page.fingerprint for page in pages)) <= max_distance
-    return is_near or earlier.digest == one.digest
-
-
-def row_parts(entry: Entry) -> tuple[int, int]:
-    """Return the fingerprint and the mark in the row of an entry."""
-    return entry.fingerprint, mark_of(entry.evidence)

@@ -168,7 +168,7 @@ class RedisRows:
         while batch := list(islice(rows, _ENTRIES_AT_ONCE)):
             pages = self.states({row[:DIGEST_BYTES] for _, row in batch})
             found = (entry for _, state in pages for entry, _ in self.found_in(state))
-            alive, gone = {row_id(self.row(entry)) for entry in found}, list[Any]()
+            alive, gone = {self.row_id(entry) for entry in found}, list[Any]()
             for number, row in batch:
                 # The last of equal rows stays: another process that compacts keeps it, too.
                 if (one := row_id(row)) not in alive or kept.setdefault(one, row) != row:
@@ -257,7 +257,7 @@ class RedisRows:
             if digest != digest_of(entry.key):
                 yield f"the entry of {entry.key!r} is stored under another digest"
             last_sequence = max(last_sequence, entry.number, entry.last_sequence)
-            entries[row_id(self.row(entry))] = entry.key
+            entries[self.row_id(entry)] = entry.key
         for _, row in self.journal():
             entries.pop(row_id(row), None)
         for page_key in entries.values():
@@ -275,6 +275,10 @@ class RedisRows:
         fingerprint = page.fingerprint.to_bytes(self.width_bytes, "big")
         attempt = attempt or os.urandom(ATTEMPT_BYTES)
         return digest_of(page.key) + attempt + mark + fingerprint + self._padding
+
+    def row_id(self, page: Entry) -> bytes:
+        """Return the parts of a row that are equal for equal pages."""
+        return row_id(self.row(page))
 
     def found_in(self, state: State) -> Iterator[Found]:
         """Yield the stored entry of a digest and those of its pending pages."""

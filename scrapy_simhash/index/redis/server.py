@@ -55,17 +55,22 @@ _TRANSLATIONS: tuple[tuple[tuple[type[Exception], ...], type[StorageError], str]
         StorageError,
         "the server refuses access ({}): check user and password in the URL, and rights (ACL)",
     ),
-    (  # the last two while a replica takes over, too
-        (redis.ConnectionError, redis.TimeoutError, RedisClusterException, ClusterDownError),
-        IndexUnreachable,
-        "the server cannot be reached ({}): check the URL, and that the server runs",
-    ),
     (
         (OutOfMemoryError,),
         StorageError,
         "the server's memory is full ({}): raise maxmemory, or remove old pages",
     ),
-    ((OSError,), IndexUnreachable, "the connection failed: {}"),
+    (  # the last two while a replica takes over, too
+        (
+            redis.ConnectionError,
+            redis.TimeoutError,
+            OSError,
+            RedisClusterException,
+            ClusterDownError,
+        ),
+        IndexUnreachable,
+        "the server cannot be reached ({}): check the URL, and that the server runs",
+    ),
 )
 
 
@@ -209,10 +214,7 @@ def disconnect(client: redis.Redis | RedisCluster) -> None:
     """Close all connections of a client. The `close` of a cluster's client leaves some open."""
     client.close()
     if isinstance(client, RedisCluster):
-        nodes = client.nodes_manager
-        for node in (*nodes.startup_nodes.values(), *nodes.nodes_cache.values()):
-            if node.redis_connection is not None:
-                node.redis_connection.connection_pool.disconnect()
+        client.disconnect_connection_pools()  # type: ignore[no-untyped-call]
 
 
 def _line(error: BaseException) -> str:

@@ -25,20 +25,15 @@ from scrapy_simhash.index.redis.admission import (
     PAGES_AT_ONCE,
     Admission,
     Asked,
-    HeldPage,
-    row_parts,
 )
 from scrapy_simhash.index.redis.layout import digest_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
-    from typing import TypeAlias
 
     from scrapy_simhash.index.manifest import Manifest
     from scrapy_simhash.index.redis.server import Server
     from scrapy_simhash.index.rules import CrawlRules
-
-    Observed: TypeAlias = tuple[Observation, "HeldPage | None"]
 
 logger = logging.getLogger(__name__)
 
@@ -70,9 +65,11 @@ class RedisStore(Admission):
         """Raise StorageError: texts are stored in an index on disk."""
         raise StorageError(self.location, "an index in Redis stores no texts")
 
-    def observe_all(self, pages: Sequence[PageToObserve], rules: CrawlRules) -> list[Observed]:
+    def observe_all(
+        self, pages: Sequence[PageToObserve], rules: CrawlRules
+    ) -> list[tuple[Observation, Pending | None]]:
         """See `Store.observe_all`. After an error, leases may have to end first."""
-        asked = [Asked(page, digest_of(page.key), rules.mark(page.evidence)) for page in pages]
+        asked = [Asked(page, rules.mark(page.evidence)) for page in pages]
         self._renew_leases()
         try:
             for first in range(0, len(asked), PAGES_AT_ONCE):
@@ -81,33 +78,32 @@ class RedisStore(Admission):
             self.write_lines(one.line for one, _ in observed if one.line)
         except BaseException:
             with suppress(StorageError):  # then their leases end
-                self.release(one.held for one in asked if one.held and one.observation)
+                self.release(one.held for one in asked if one.held)
             raise
         return observed
 
     def prefetch(self, pages: object, rules: CrawlRules) -> None:
         """Do nothing: `observe_all` searches for pages together."""
 
-    def hold(self, observed: Observation, rules: CrawlRules, supersedes: str | None) -> HeldPage:
+    def hold(self, observed: Observation, rules: CrawlRules, supersedes: str | None) -> Pending:
         """See `Store.hold`."""
         page = PageToObserve(observed.key, observed.fingerprint, observed.evidence)
-        one = Asked(page, digest_of(observed.key), sequence=observed.sequence)
+        one = Asked(page, sequence=observed.sequence)
         entry = rules.new_entry(observed, observed.sequence)
         self._renew_leases()
         self._known = {}
-        while True:  # until its own state has not changed
-            held = one.hold(observed, entry, self._own(one.own.stored, page.key))
+        while one.held is None:  # until its own state has not changed
+            one.wanted = observed, entry, self._own(one.own.stored, page.key)
             self._ask([one], crawl_start=rules.crawl_start)  # not compared: it is a known copy
-            if one.observation is not None:
-                held.supersedes = supersedes
-                return held
+        one.held.supersedes = supersedes
+        return one.held
 
     def release(self, pages: Iterable[Pending]) -> None:
         """See `Store.release`. If this fails, their leases end, and they can be released again."""
-        held = [page for page in pages if isinstance(page, HeldPage) and not page.is_settled]
+        held = [page for page in pages if not page.is_settled]
         self._held.difference_update(held)
         if held:
-            values = [(page.digest, page.attempt, b"", b"") for page in held]
+            values = [(digest_of(page.entry.key), page.attempt, b"", b"") for page in held]
             self._run(scripts.SETTLE, *chain.from_iterable(values))
         for page in held:
             page.is_settled = True
@@ -117,20 +113,20 @@ class RedisStore(Admission):
 
         A page whose lease has ended is observed again, and stored if no other page has replaced it.
         """
-        waiting = deque(page for page in dict.fromkeys(pages) if isinstance(page, HeldPage))
+        waiting, width = deque(dict.fromkeys(pages)), self.width_bytes
         while waiting:
-            values, batch = list[bytes](), dict[bytes, tuple[HeldPage, Entry]]()
+            values, batch = list[bytes](), dict[str, tuple[Pending, Entry]]()
             # Of two pages with the same key, the first must be stored before the second.
-            while waiting and len(batch) < PAGES_AT_ONCE and waiting[0].digest not in batch:
+            while waiting and len(batch) < PAGES_AT_ONCE and waiting[0].entry.key not in batch:
                 page = waiting.popleft()
                 stored = page.stored
                 if stored is not None and stored.last_sequence > page.entry.last_sequence:
                     self.release([page])  # a later observation of this key is already stored
                     continue
                 entry = self._merged(page, rules)
-                batch[page.digest] = page, entry
-                current = b"" if stored is None else encode_entry(stored, self.width_bytes)
-                values += page.digest, page.attempt, current, encode_entry(entry, self.width_bytes)
+                batch[entry.key] = page, entry
+                current = b"" if stored is None else encode_entry(stored, width)
+                values += digest_of(entry.key), page.attempt, current, encode_entry(entry, width)
             answers = self._run(scripts.SETTLE, *values) if batch else []
             for (page, entry), answer in zip(batch.values(), answers, strict=True):
                 if answer == _STORED:
@@ -171,7 +167,8 @@ class RedisStore(Admission):
         """Renew the leases of pending pages until `close`."""
         every_s = self._lease_ms / 3000
         while not self._closing.wait(every_s):
-            values = [value for page in self._held.copy() for value in (page.digest, page.attempt)]
+            pages = [(digest_of(page.entry.key), page.attempt) for page in self._held.copy()]
+            values = [*chain.from_iterable(pages)]
             try:
                 if values:
                     self._run(scripts.RENEW, self._lease_ms, *values)
@@ -184,21 +181,21 @@ class RedisStore(Admission):
                     every_s,
                 )
 
-    def _settle(self, page: HeldPage) -> None:
+    def _settle(self, page: Pending) -> None:
         """Renew the lease of a page no longer: nobody can settle it any more."""
         self._held.discard(page)
         page.is_settled = True
 
-    def _merged(self, page: HeldPage, rules: CrawlRules) -> Entry:
+    def _merged(self, page: Pending, rules: CrawlRules) -> Entry:
         """Return the entry to store for a page."""
         given, stored = page.entry._replace(gave_items=page.gave_items), page.stored
         entry = rules.merged(given, stored)
-        if stored is not None and row_parts(entry) not in map(row_parts, (given, stored)):
+        if stored is not None and self.row_id(entry) not in map(self.row_id, (given, stored)):
             # It has the fingerprint of one and the mark of the other.
             self.server.call("RPUSH", self.keys["journal"], self.row(entry))
         return entry
 
-    def _is_pending_again(self, page: HeldPage, rules: CrawlRules) -> bool:
+    def _is_pending_again(self, page: Pending, rules: CrawlRules) -> bool:
         """Observe a page again whose lease has ended. Return True if it is pending under its new
         attempt; else it is settled, because a copy has taken its place.
         """
@@ -225,7 +222,7 @@ class RedisStore(Admission):
         self._held.add(page)
         return True
 
-    def _remove_replaced(self, page: HeldPage, entry: Entry, rules: CrawlRules) -> None:
+    def _remove_replaced(self, page: Pending, entry: Entry, rules: CrawlRules) -> None:
         """Remove the entries that a stored page replaces."""
         for other in page.replaced(entry, rules, self.entry):
             if self.remove([other]) and page.supersedes is not None:
