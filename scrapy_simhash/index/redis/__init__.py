@@ -161,9 +161,8 @@ class RedisAddress:
 
     def opened_store(self, new: Manifest | None = None) -> AbstractContextManager[RedisStore]:
         """Return a context that opens and closes the store; with a manifest, of a new index."""
-        if new is None:
-            return closing(self.store())
-        return closing(self.store(new=lambda: new, must_be_new=True))
+        made = None if new is None else lambda: new
+        return closing(self.store(new=made, must_be_new=new is not None))
 
 
 def _shared_start(store: RedisStore, crawl: str, rules: CrawlRules) -> int:

@@ -95,7 +95,7 @@ class Admission(RedisRows):
     def __init__(self, server: Server, manifest: Manifest, name: str, lease_s: float) -> None:
         super().__init__(server, manifest, name)
         self._replica = Replica(manifest.plan)
-        self._held = set[Pending]()  # the pages whose leases are renewed
+        self._held: dict[bytes, bytes] = {}  # attempt: digest of the pages whose leases are renewed
         # The server's states of digests, of the moment up to which the replica has all rows.
         self._known: dict[bytes, State] = {}
         self._lease_ms = max(int(1000 * lease_s), 1)
@@ -217,11 +217,11 @@ class Admission(RedisRows):
                 observation, entry, _ = one.wanted
                 row = self.row(entry, one.attempt)
                 packed = encode_entry(entry, self.width_bytes)
-                expected = one.own.check(one.digest)
+                expected = one.digest + one.own.sum
                 # It relies on these stored pages not to be seen by this crawl.
                 for digest in (digest_of(other.key) for other in observation.outdated):
                     if digest in self._known:
-                        expected += self._known[digest].check(digest)
+                        expected += digest + self._known[digest].sum
             arguments += (one.digest, row, one.sequence, packed, expected, int(one.has_row))
         is_at_end, answers, states = self._read_journal(*arguments, *read)
         # If more rows had to be read, these are of a later moment.
@@ -245,7 +245,7 @@ class Admission(RedisRows):
         one.observation = observed
         one.held = Pending(observed, entry, stored, observed.outdated, one.page.in_scope)
         one.held.attempt = one.attempt
-        self._held.add(one.held)
+        self._held[one.attempt] = one.digest
 
     def _read_journal(self, *arguments: Any) -> tuple[bool, list[Any], list[Any]]:
         """Append new rows of the journal to the replica. Return True if they are all, and answers

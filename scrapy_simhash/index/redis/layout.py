@@ -47,15 +47,12 @@ class State(NamedTuple):
 
     :param stored: value of the stored entry, or b"".
     :param pending: attempt and encoded entry of each pending page, oldest first.
+    :param sum: the SHA-1 of the stored value and the last attempt, in hexadecimal digits.
     """
 
     stored: bytes = b""
     pending: Sequence[tuple[bytes, bytes]] = ()
-
-    def check(self, digest: bytes) -> bytes:
-        """Return what lets `scripts.OBSERVE` check that the state of a digest is still this."""
-        last = self.pending[-1][0] if self.pending else b""
-        return digest + sha1(self.stored + last, usedforsecurity=False).hexdigest().encode()
+    sum: bytes = sha1(b"", usedforsecurity=False).hexdigest().encode()
 
 
 def redis_key(name: str, what: str) -> bytes:

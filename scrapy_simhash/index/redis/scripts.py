@@ -19,7 +19,12 @@ from __future__ import annotations
 from hashlib import sha1
 
 from scrapy_simhash.index.records import SEQUENCE_BYTES
-from scrapy_simhash.index.redis.layout import DIGEST_BYTES, FINGERPRINT_AT, KEYS, MARK_AT
+from scrapy_simhash.index.redis.layout import (
+    DIGEST_BYTES,
+    FINGERPRINT_AT,
+    KEYS,
+    MARK_AT,
+)
 
 # Number of rows of the journal in an answer.
 ROWS_AT_ONCE = 10_000
@@ -66,11 +71,12 @@ local function pages_of(digest)
   return pages
 end
 
--- Returns {{stored, {{attempt and entry of each pending page}}}} of a digest.
+-- Returns {{stored, {{attempt and entry of each pending page}}, SHA-1 of `stored` and last attempt}}
+-- of a digest.
 local function state_of(digest)
-  local pending = {{}}
-  for at, page in ipairs(pages_of(digest)) do pending[at] = {{page[1], page[3]}} end
-  return {{redis.call('HGET', ENTRIES, digest) or '', pending}}
+  local stored, pending, last = redis.call('HGET', ENTRIES, digest) or '', {{}}, ''
+  for at, page in ipairs(pages_of(digest)) do pending[at], last = {{page[1], page[3]}}, page[1] end
+  return {{stored, pending, redis.sha1hex(stored .. last)}}
 end
 
 -- Returns the states of the digests in ARGV from a place on.
@@ -98,8 +104,8 @@ class Script:
 # A page without a sequence number gets one, and so does its entry. A server that has lost
 # everything goes on with the numbers of the crawl. A page is admitted if the journal
 # ends as the replica does, or goes on with few rows that are not within k (-1: no row is); and if
-# some states are as `expected` (digest:8, 40 hexadecimal digits of the SHA-1 of the stored entry
-# and the last attempt, for each). Pages that ask together were compared with each other before.
+# some states are as `expected` (digest:8 and SHA-1 for each, see `state_of`). Pages that ask
+# together were compared with each other before.
 # Returns {start, rows, answers, read}. `rows`: the rows of the journal from `start` on, which is
 # 0 if the journal does not begin as the replica does. `answers`: for each page {sequence number},
 # and its state, if it is not admitted. `read`: states, see `state_of`.
@@ -147,11 +153,8 @@ end
 
 local function are_as(expected)
   for at = 1, #expected, 48 do
-    local digest = sub(expected, at, at + 7)
-    local pages = pages_of(digest)
-    local last = pages[#pages] and pages[#pages][1] or ''
-    local state = (redis.call('HGET', ENTRIES, digest) or '') .. last
-    if redis.sha1hex(state) ~= sub(expected, at + 8, at + 47) then return false end
+    local state = state_of(sub(expected, at, at + 7))
+    if state[3] ~= sub(expected, at + 8, at + 47) then return false end
   end
   return true
 end

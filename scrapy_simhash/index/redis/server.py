@@ -118,11 +118,7 @@ class Server:
                 self._client: Any = (RedisCluster if cluster else redis.Redis).from_url(
                     url, **options
                 )
-            try:
-                self._check(key)
-            except BaseException:
-                disconnect(self._client)
-                raise
+            self._check(key)
         except (TypeError, ValueError) as error:
             raise SchemeError(
                 f"redis-py does not accept an option of the URL or the parameters: {_line(error)}"

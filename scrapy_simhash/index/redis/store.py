@@ -13,7 +13,6 @@ from __future__ import annotations
 import logging
 from collections import deque
 from contextlib import suppress
-from itertools import chain
 from threading import Event, RLock, Thread
 from typing import TYPE_CHECKING, Any
 
@@ -100,11 +99,12 @@ class RedisStore(Admission):
 
     def release(self, pages: Iterable[Pending]) -> None:
         """See `Store.release`. If this fails, their leases end, and they can be released again."""
-        held = [page for page in pages if not page.is_settled]
-        self._held.difference_update(held)
-        if held:
-            values = [(digest_of(page.entry.key), page.attempt, b"", b"") for page in held]
-            self._run(scripts.SETTLE, *chain.from_iterable(values))
+        held, values = [page for page in pages if not page.is_settled], list[bytes]()
+        for page in held:
+            self._held.pop(page.attempt, None)
+            values += digest_of(page.entry.key), page.attempt, b"", b""
+        if values:
+            self._run(scripts.SETTLE, *values)
         for page in held:
             page.is_settled = True
 
@@ -167,8 +167,8 @@ class RedisStore(Admission):
         """Renew the leases of pending pages until `close`."""
         every_s = self._lease_ms / 3000
         while not self._closing.wait(every_s):
-            pages = [(digest_of(page.entry.key), page.attempt) for page in self._held.copy()]
-            values = [*chain.from_iterable(pages)]
+            pages = self._held.copy().items()
+            values = [value for attempt, digest in pages for value in (digest, attempt)]
             try:
                 if values:
                     self._run(scripts.RENEW, self._lease_ms, *values)
@@ -183,7 +183,7 @@ class RedisStore(Admission):
 
     def _settle(self, page: Pending) -> None:
         """Renew the lease of a page no longer: nobody can settle it any more."""
-        self._held.discard(page)
+        self._held.pop(page.attempt, None)
         page.is_settled = True
 
     def _merged(self, page: Pending, rules: CrawlRules) -> Entry:
@@ -218,8 +218,6 @@ class RedisStore(Admission):
         page.entry, page.stored, page.attempt = held.entry, held.stored, held.attempt
         page.outdated, page.supersedes = held.outdated, held.supersedes
         page.is_settled = False
-        self._held.discard(held)
-        self._held.add(page)
         return True
 
     def _remove_replaced(self, page: Pending, entry: Entry, rules: CrawlRules) -> None:
