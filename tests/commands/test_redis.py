@@ -82,9 +82,8 @@ def test_the_same_answers_as_of_a_directory(ran_json, run, index, filled, option
 def test_damaged_rows_are_not_to_be_repaired_in_redis(run, filled, options):
     """`check --repair` takes a directory, so its advice would lead nowhere."""
     with filled.opened_store() as store:
-        name = store.keys["entries"]
-        digest = next(iter(store.server.call("HKEYS", name)))
-        store.server.call("HSET", name, digest, b"{")
+        digest = next(iter(store.server.call("HKEYS", "entries")))
+        store.server.call("HSET", "entries", digest, b"{")
     ran = run("index", "export", *options)
     assert ran.code == 1
     assert "damaged" in ran.err

@@ -202,9 +202,10 @@ def _send_twice(index: Index, share: float, rng: random.Random) -> None:
 def _wait_for_all(index: Index, task: Task, family: int) -> None:
     """All workers go on at the same time."""
     name = f"{task.name} begin {family}"
-    index.store.server.call("INCR", name)
+    client = index.store.server._client
+    client.incr(name)
     until = time.monotonic() + 60
-    while int(index.store.server.call("GET", name)) < task.workers and time.monotonic() < until:
+    while int(client.get(name)) < task.workers and time.monotonic() < until:
         time.sleep(0.001)
 
 

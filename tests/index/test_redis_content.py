@@ -102,13 +102,13 @@ def test_rows_of_pages_that_are_gone_are_removed(redis_backend):
 def test_damaged_values_are_errors_that_say_so(redis_backend, which):
     with redis_backend.open() as index:
         store(index, ("a", A))
-        keys, call = index.store.keys, index.store.server.call
+        call = index.store.server.call
         uses = [lambda: index.observe("a", A), lambda: index.query(A)]
         if which == "sequence":
-            call("SET", keys["sequence"], b"junk")
+            call("SET", "sequence", b"junk")
             uses = [lambda: index.next_sequence, lambda: index.observe("b", B)]
         else:
-            call("HSET", keys[which], digest_of("a"), b"\xc1junk")
+            call("HSET", which, digest_of("a"), b"\xc1junk")
         if which == "entries":
             uses += [lambda: index.entry("a"), lambda: list(index.store.entries())]
         for use in uses:
@@ -126,7 +126,7 @@ def test_damaged_values_are_errors_that_say_so(redis_backend, which):
 def test_a_damaged_journal_is_an_error_that_says_so(redis_backend, command, error, message):
     with redis_backend.open() as earlier:
         store(earlier, ("a", A))
-        earlier.store.server.call(command, earlier.store.keys["journal"], b"junk")
+        earlier.store.server.call(command, "journal", b"junk")
         for use in (lambda one: one.observe("b", B), lambda one: one.query(B)):
             for index in (earlier, redis_backend.open()):
                 with pytest.raises(error, match=message):
@@ -254,13 +254,13 @@ def test_a_page_that_is_confirmed_during_a_compaction_keeps_its_row(redis_backen
 def test_what_a_check_finds(redis_backend, address):
     with redis_backend.open() as index:
         store(index, ("a", A), ("b", D))
-        keys, server = index.store.keys, index.store.server
-        server.call("LPOP", keys["journal"])
+        server = index.store.server
+        server.call("LPOP", "journal")
         assert check(address).problems == ["the entry of 'a' has no row in the journal"]
         store(index, ("c", C))
-        server.call("HSET", keys["log"], 1, b"?")
-        server.call("SET", keys["sequence"], 1)
-        server.call("HSET", keys["entries"], digest_of("c"), b"???")
+        server.call("HSET", "log", 1, b"?")
+        server.call("SET", "sequence", 1)
+        server.call("HSET", "entries", digest_of("c"), b"???")
         texts = " ".join(check(address).problems)
         for part in ("log", "comes next", "cannot be read"):
             assert part in texts

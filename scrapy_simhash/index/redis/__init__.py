@@ -22,7 +22,6 @@ from scrapy_simhash.index.database import REDIS_REMEDY, corrupt
 from scrapy_simhash.index.index import Index, rules_of
 from scrapy_simhash.index.manifest import IndexSpec, Manifest
 from scrapy_simhash.index.plan import DEFAULT_EXPECTED_PAGES
-from scrapy_simhash.index.redis.layout import redis_key
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -141,20 +140,21 @@ class RedisAddress:
                 f"an index in Redis needs the package redis, which cannot be imported ({error}): "
                 "pip install scrapy-simhash[redis]"
             ) from error
-        key = redis_key(self.name, "manifest")
-        server = Server(str(self), self.url, key, cluster=self.cluster, parameters=self.parameters)
+        server = Server(
+            str(self), self.url, self.name, cluster=self.cluster, parameters=self.parameters
+        )
         try:
-            text = server.call("GET", key)
+            text = server.call("GET", "manifest")
             if text is None and new is not None:
                 # NX: another process may have been faster, and then its manifest counts.
-                must_be_new &= not server.call("SET", key, new().to_json(), "NX")
-                text = server.call("GET", key)
+                must_be_new &= not server.call("SET", "manifest", new().to_json(), "NX")
+                text = server.call("GET", "manifest")
             if must_be_new:
                 raise StorageError(str(self), "there is an index of that name: choose a new name")
             if text is None:
                 raise IndexMissing(server.location, "there is no index of that name")
             manifest = Manifest.from_json(server.location, text)
-            return RedisStore(server, manifest, self.name, lease_s)
+            return RedisStore(server, manifest, lease_s)
         except BaseException:
             server.close()
             raise
@@ -170,15 +170,15 @@ def _shared_start(store: RedisStore, crawl: str, rules: CrawlRules) -> int:
 
     :raises IndexMismatch: the crawl began with other settings.
     """
-    server, crawls = store.server, store.keys["crawls"]
+    server = store.server
     settings = {
         "max_distance": rules.max_distance,
         **asdict(rules.confirmation),
         "incremental": rules.incremental,
     }
-    server.call("HSETNX", crawls, crawl, json.dumps({"began": rules.crawl_start, **settings}))
+    server.call("HSETNX", "crawls", crawl, json.dumps({"began": rules.crawl_start, **settings}))
     try:
-        stored = json.loads(server.call("HGET", crawls, crawl) or b"")
+        stored = json.loads(server.call("HGET", "crawls", crawl) or b"")
         first = int(stored.pop("began"))
     except (ValueError, TypeError, KeyError, AttributeError) as error:
         raise corrupt(server.location, f"the crawl {crawl!r}: {error!r}", REDIS_REMEDY) from error

@@ -92,8 +92,8 @@ class Admission(RedisRows):
     :param lease_s: how long a page stays pending after its lease was last renewed.
     """
 
-    def __init__(self, server: Server, manifest: Manifest, name: str, lease_s: float) -> None:
-        super().__init__(server, manifest, name)
+    def __init__(self, server: Server, manifest: Manifest, lease_s: float) -> None:
+        super().__init__(server, manifest)
         self._replica = Replica(manifest.plan)
         self._held: dict[bytes, bytes] = {}  # attempt: digest of the pages whose leases are renewed
         # The server's states of digests, of the moment up to which the replica has all rows.
@@ -251,7 +251,9 @@ class Admission(RedisRows):
         """Append new rows of the journal to the replica. Return True if they are all, and answers
         and states; see `scripts.OBSERVE`.
         """
-        start, rows, answers, read = self._run(scripts.OBSERVE, *self._replica.end, *arguments)
+        start, rows, answers, read = self.server.run(
+            scripts.OBSERVE, *self._replica.end, *arguments
+        )
         if start != self._replica.end.rows:  # it was compacted, or lost rows
             self._replica = Replica(self.manifest.plan)
         self._replica.append(rows, self.row_bytes, self.location)

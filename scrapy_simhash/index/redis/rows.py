@@ -32,7 +32,6 @@ from scrapy_simhash.index.redis.layout import (
     MARK_BYTES,
     State,
     digest_of,
-    redis_key,
     row_id,
 )
 
@@ -52,15 +51,12 @@ Value = TypeVar("Value")
 class RedisRows:
     """The part of a `RedisStore` that observes no pages. For its keys and values see
     `scrapy_simhash.index.redis.layout`.
-
-    :param name: name of the index.
     """
 
-    def __init__(self, server: Server, manifest: Manifest, name: str) -> None:
+    def __init__(self, server: Server, manifest: Manifest) -> None:
         self.server = server
         self.location = server.location
         self.manifest = manifest
-        self.keys = {what: redis_key(name, what) for what in KEYS}
         self.width_bytes = manifest.plan.bits // 8
         self._padding = bytes(-self.width_bytes % 4)
         self.row_bytes = FINGERPRINT_AT + self.width_bytes + len(self._padding)
@@ -68,12 +64,12 @@ class RedisRows:
     @property
     def next_sequence(self) -> int:
         """The number of the next observation."""
-        last = self.server.call("GET", self.keys["sequence"])
+        last = self.server.call("GET", "sequence")
         return self._read("a number", int, last or 0) + 1
 
     def entry(self, key: str) -> Entry | None:
         """Return the stored entry of a page key, or None."""
-        value = self.server.call("HGET", self.keys["entries"], digest_of(key))
+        value = self.server.call("HGET", "entries", digest_of(key))
         return self._own(value or b"", key)
 
     def entries(self) -> Iterator[Entry]:
@@ -91,7 +87,7 @@ class RedisRows:
     def _values(self) -> Iterator[tuple[bytes, bytes]]:
         """Yield (digest, value) of all stored entries."""
         seen = set[bytes]()  # the server may give one twice
-        for digest, value in self.server.scan(self.keys["entries"]):
+        for digest, value in self.server.scan("entries"):
             if digest not in seen:
                 seen.add(digest)
                 yield digest, value
@@ -100,18 +96,17 @@ class RedisRows:
         """Yield the states of digests."""
         remaining = iter(digests)
         while batch := list(islice(remaining, _ENTRIES_AT_ONCE)):
-            for digest, state in zip(batch, self._run(scripts.LOOK, *batch), strict=True):
+            for digest, state in zip(batch, self.server.run(scripts.LOOK, *batch), strict=True):
                 yield digest, State(*state)
 
     def size_bytes(self) -> int:
         """Return the bytes that all keys of the index take in the server, by samples of them."""
-        usage = "MEMORY", "USAGE"
-        keys = self.keys.values()
-        return sum(self.server.call(*usage, key, "SAMPLES", _SAMPLES) or 0 for key in keys)
+        call = self.server.call
+        return sum(call("MEMORY USAGE", key, "SAMPLES", _SAMPLES) or 0 for key in KEYS)
 
     def require_no_crawl(self) -> None:
         """Raise IndexLocked if pages are pending whose leases have not ended."""
-        digests = self.server.call("HKEYS", self.keys["pending"])
+        digests = self.server.call("HKEYS", "pending")
         pending = sum(len(state.pending) for _, state in self.states(digests))
         if pending:
             raise IndexLocked(
@@ -127,13 +122,13 @@ class RedisRows:
         values: list[bytes | int] = [max(put.number, put.last_sequence), digest_of(put.key)]
         values += self.row(put), encode_entry(put, self.width_bytes)
         values += map(digest_of, (entry.key for entry in outdated))
-        self._run(scripts.WRITE, *values)
+        self.server.run(scripts.WRITE, *values)
 
     def skip_to(self, next_sequence: int) -> None:
         """Make the next sequence number at least this."""
         missing = next_sequence - self.next_sequence
         if missing > 0:
-            self.server.call("INCRBY", self.keys["sequence"], missing)
+            self.server.call("INCRBY", "sequence", missing)
 
     def remove_pages(self, keys: Iterable[str]) -> list[str]:
         """Remove the entries of pages one by one, and return the keys whose entries were removed;
@@ -152,7 +147,7 @@ class RedisRows:
         removed = 0
         for entry in entries:
             value = encode_entry(entry, self.width_bytes)
-            removed += self._run(scripts.REMOVE, digest_of(entry.key), value)
+            removed += self.server.run(scripts.REMOVE, digest_of(entry.key), value)
         return removed
 
     def compact(self) -> int:
@@ -174,73 +169,65 @@ class RedisRows:
                 if (one := row_id(row)) not in alive or kept.setdefault(one, row) != row:
                     gone += number, row
             if gone:
-                self._run(scripts.BLANK, blank, *gone)
-        removed: int = self.server.call("LREM", self.keys["journal"], 0, blank)
-        return removed
+                self.server.run(scripts.BLANK, blank, *gone)
+        return int(self.server.call("LREM", "journal", 0, blank))
 
     def delete(self) -> None:
-        """Delete all keys of the index at one moment, and no others.
-
-        :raises IndexLocked: pages are pending.
-        """
+        """Delete all keys of the index, and no others. :raises IndexLocked: pages are pending."""
         self.require_no_crawl()
-        self.server.call("UNLINK", *self.keys.values())
+        # The manifest is deleted last, so that an interrupted deletion can be repeated.
+        for key in reversed(KEYS):
+            self.server.call("UNLINK", key)
 
     def near_duplicates(self, since: int = 0) -> Iterator[NearDuplicate]:
         """Yield the near-duplicate log from a sequence number on, oldest first."""
-        log, stop = self.keys["log"], self.next_sequence
+        stop = self.next_sequence
         for first in range(since, stop, _ROWS_AT_ONCE):
             sequences = range(first, min(first + _ROWS_AT_ONCE, stop))
-            values = self.server.call("HMGET", log, *sequences)
+            values = self.server.call("HMGET", "log", *sequences)
             for sequence, value in zip(sequences, values, strict=True):
                 if value is not None:
                     yield self._read("its log", decode_near_duplicate, sequence, value)
 
     def notes(self) -> Iterator[tuple[str, bytes]]:
         """See `Index.notes`."""
-        for name, note in self.server.call("HGETALL", self.keys["notes"]).items():
+        for name, note in self.server.call("HGETALL", "notes").items():
             yield self._read("the name of a note", decode_key, name), note
 
     def note(self, name: str) -> bytes | None:
         """Return the note of this name, or None."""
-        note: bytes | None = self.server.call("HGET", self.keys["notes"], encode_key(name))
+        note: bytes | None = self.server.call("HGET", "notes", encode_key(name))
         return note
 
     def replace_note(self, name: str, before: bytes | None, after: bytes | None) -> bool:
         """See `Store.replace_note`."""
         values = (encode_key(name), before or b"", after or b"")
-        return bool(self._run(scripts.REPLACE_NOTE, *values))
+        return bool(self.server.run(scripts.REPLACE_NOTE, *values))
 
     def write_lines(self, lines: Iterable[NearDuplicate]) -> None:
         """Write lines of the near-duplicate log whose numbers the server gave."""
         pairs = [(line.sequence, encode_near_duplicate(line)) for line in lines]
         if pairs:
-            self.server.call("HSET", self.keys["log"], *chain.from_iterable(pairs))
+            self.server.call("HSET", "log", *chain.from_iterable(pairs))
 
     def unlog(self, sequences: Iterable[int]) -> None:
         """Remove the lines with these sequence numbers, as far as there are any."""
         if numbers := [*sequences]:
-            self.server.call("HDEL", self.keys["log"], *numbers)
+            self.server.call("HDEL", "log", *numbers)
 
     def __len__(self) -> int:
-        size: int = self.server.call("HLEN", self.keys["entries"])
-        return size
+        return int(self.server.call("HLEN", "entries"))
 
     def journal(self) -> Iterator[tuple[int, bytes]]:
         """Yield (number, row) of the journal, the newest first. While another process compacts it,
         rows may come twice, but none is left out: they only move towards its begin.
         """
-        journal = self.keys["journal"]
-        stop = self.server.call("LLEN", journal)
+        stop = self.server.call("LLEN", "journal")
         while stop:
             start = max(stop - _ROWS_AT_ONCE, 0)
-            rows = self.server.call("LRANGE", journal, start, stop - 1)
+            rows = self.server.call("LRANGE", "journal", start, stop - 1)
             yield from reversed([*enumerate(rows, start)])
             stop = start
-
-    def _run(self, script: scripts.Script, *arguments: Any) -> Any:
-        """Run a script on the keys of the index, and return its answer."""
-        return self.server.run(script, self.keys.values(), arguments)
 
     def problems(self) -> Iterator[str]:
         """Yield what is wrong with the content, in sentences: each stored entry must be readable,

@@ -1,17 +1,13 @@
 """The Lua scripts that run in the server. Each script is atomic.
 
-A client sends a script again if the answer was lost. The index is then as after one run, except
-that sequence numbers may be skipped. Callers treat the answer as that of the first run. Exceptions:
-
-- `SETTLE` reports a page as removed if another process has replaced its entry between the runs. The
-  page is then observed again.
-- `REPLACE_NOTE` returns 0 if another process has changed the note between the runs. The caller then
-  repeats its change.
-
-Each script gets the same keys: `Layout.keys`. `scrapy_simhash.index.redis.layout` describes them,
-and defines digest and attempt.
+Each gets the keys `layout.KEYS`; `scrapy_simhash.index.redis.layout` defines digest and attempt.
 `rows` and `last` are the end of a replica (`scrapy_simhash.index.redis.replica.End`). `stored` is
 the value of a stored entry, or '' for none.
+
+A client sends a script again if the answer was lost. The index is then as after one run, and the
+answer that of the first, except that sequence numbers may be skipped, and if another process has
+changed the page or note between the runs: `SETTLE` then reports a page as removed, which is
+observed again, and `REPLACE_NOTE` returns 0, and the caller repeats its change.
 """
 
 from __future__ import annotations
@@ -71,8 +67,8 @@ local function pages_of(digest)
   return pages
 end
 
--- Returns {{stored, {{attempt and entry of each pending page}}, SHA-1 of `stored` and last attempt}}
--- of a digest.
+-- Returns the state of a digest: {{stored, {{attempt and entry of each pending page}}, SHA-1}}, see
+-- `layout.State`.
 local function state_of(digest)
   local stored, pending, last = redis.call('HGET', ENTRIES, digest) or '', {{}}, ''
   for at, page in ipairs(pages_of(digest)) do pending[at], last = {{page[1], page[3]}}, page[1] end
@@ -257,3 +253,5 @@ if ARGV[3] == '' then redis.call('HDEL', NOTES, ARGV[1])
 else redis.call('HSET', NOTES, ARGV[1], ARGV[3]) end
 return 1
 """)
+# Returns what the server says about its memory, in lines.
+MEMORY = "return redis.call('INFO', 'memory')"

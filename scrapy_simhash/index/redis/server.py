@@ -30,11 +30,11 @@ from scrapy_simhash.errors import (
     StorageError,
 )
 from scrapy_simhash.index.database import REDIS_REMEDY, corrupt
+from scrapy_simhash.index.redis.layout import KEYS, redis_key
+from scrapy_simhash.index.redis.scripts import MEMORY, Script
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
-
-    from scrapy_simhash.index.redis.scripts import Script
+    from collections.abc import Iterator, Mapping
 
 _FIELDS_AT_ONCE = 100
 _TIMEOUT_S = 5.0
@@ -80,20 +80,21 @@ class Server:
     All methods raise StorageError, or its subclass IndexUnreachable if the server does not answer
     after some retries. For other parameters and errors see `open_redis_index`.
 
-    :param key: one of the keys of the index. The constructor checks that the server which has it
-        may not evict keys.
+    :param name: name of the index. The constructor checks that the server which has its keys may
+        not evict them.
     """
 
     def __init__(
         self,
         location: str,
         url: str,
-        key: bytes,
+        name: str,
         *,
         cluster: bool = False,
         parameters: Mapping[str, Any] | None = None,
     ) -> None:
         self.location = location
+        self._keys = {what: redis_key(name, what) for what in KEYS}
         if "decode_responses" in parse_qs(urlsplit(url).query):
             raise SchemeError(
                 "the URL of the Redis server has the option decode_responses: remove it, because "
@@ -118,31 +119,32 @@ class Server:
                 self._client: Any = (RedisCluster if cluster else redis.Redis).from_url(
                     url, **options
                 )
-            self._check(key)
+            self._check()
         except (TypeError, ValueError) as error:
             raise SchemeError(
                 f"redis-py does not accept an option of the URL or the parameters: {_line(error)}"
             ) from error
 
-    def run(self, script: Script, keys: Iterable[bytes], arguments: Iterable[Any] = ()) -> Any:
-        """Run a script and return its answer."""
-        keys = [*keys]
-        rest = (len(keys), *keys, *arguments)
+    def run(self, script: Script, *arguments: Any) -> Any:
+        """Run a script on the keys of the index, and return its answer."""
+        rest = (len(KEYS), *self._keys.values(), *arguments)
         with self._translated():
             try:
                 return self._client.execute_command("EVALSHA", script.sha, *rest)
             except NoScriptError:  # the server is new, or a restart or SCRIPT FLUSH has removed it
                 return self._client.execute_command("EVAL", script.source, *rest)
 
-    def call(self, *command: Any) -> Any:
-        """Run a command. Return the answer as redis-py converts it, such as a dict for HGETALL."""
+    def call(self, command: str, key: str, *arguments: Any) -> Any:
+        """Run a command on one of `KEYS`. Return the answer as redis-py converts it, such as a dict
+        for HGETALL.
+        """
         with self._translated():
-            return self._client.execute_command(*command)
+            return self._client.execute_command(command, self._keys[key], *arguments)
 
-    def scan(self, key: bytes) -> Iterator[tuple[bytes, bytes]]:
+    def scan(self, key: str) -> Iterator[tuple[bytes, bytes]]:
         """Yield the fields and values of a hash, some of them twice if it changes."""
         with self._translated():
-            yield from self._client.hscan_iter(key, count=_FIELDS_AT_ONCE)
+            yield from self._client.hscan_iter(self._keys[key], count=_FIELDS_AT_ONCE)
 
     def stop_waiting(self) -> bool:
         """If the server cannot be reached, send no command from now on, so that all fail at once.
@@ -158,9 +160,10 @@ class Server:
         with suppress(*_ERRORS):
             disconnect(self._client)
 
-    def _check(self, key: bytes) -> None:
-        """Raise StorageError if the server that has a key may evict keys."""
-        info = self.call("EVAL", "return redis.call('INFO', 'memory')", 1, key)
+    def _check(self) -> None:
+        """Raise StorageError if the server may evict keys."""
+        with self._translated():
+            info = self._client.execute_command("EVAL", MEMORY, 1, self._keys["manifest"])
         policy = re.search(rb"maxmemory_policy:([\w-]+)", info)
         if policy is not None and policy[1] != b"noeviction":
             raise StorageError(

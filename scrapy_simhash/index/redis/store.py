@@ -45,14 +45,13 @@ class RedisStore(Admission):
 
     Callers hold the lock, because they share the replica.
 
-    :param name: name of the index.
     :param lease_s: how long a page stays pending after its lease was last renewed.
     """
 
     users = 0
 
-    def __init__(self, server: Server, manifest: Manifest, name: str, lease_s: float) -> None:
-        super().__init__(server, manifest, name, lease_s)
+    def __init__(self, server: Server, manifest: Manifest, lease_s: float) -> None:
+        super().__init__(server, manifest, lease_s)
         self.lock = RLock()
         self.lost_leases = 0
         """How often `confirm` found that its page had been removed, because the lease had ended."""
@@ -104,7 +103,7 @@ class RedisStore(Admission):
             self._held.pop(page.attempt, None)
             values += digest_of(page.entry.key), page.attempt, b"", b""
         if values:
-            self._run(scripts.SETTLE, *values)
+            self.server.run(scripts.SETTLE, *values)
         for page in held:
             page.is_settled = True
 
@@ -127,7 +126,7 @@ class RedisStore(Admission):
                 batch[entry.key] = page, entry
                 current = b"" if stored is None else encode_entry(stored, width)
                 values += digest_of(entry.key), page.attempt, current, encode_entry(entry, width)
-            answers = self._run(scripts.SETTLE, *values) if batch else []
+            answers = self.server.run(scripts.SETTLE, *values) if batch else []
             for (page, entry), answer in zip(batch.values(), answers, strict=True):
                 if answer == _STORED:
                     self._settle(page)
@@ -171,7 +170,7 @@ class RedisStore(Admission):
             values = [value for attempt, digest in pages for value in (digest, attempt)]
             try:
                 if values:
-                    self._run(scripts.RENEW, self._lease_ms, *values)
+                    self.server.run(scripts.RENEW, self._lease_ms, *values)
             except (StorageError, OSError, ValueError) as error:
                 if self._closing.is_set():  # `close` has closed the connection under it
                     return
@@ -192,7 +191,7 @@ class RedisStore(Admission):
         entry = rules.merged(given, stored)
         if stored is not None and self.row_id(entry) not in map(self.row_id, (given, stored)):
             # It has the fingerprint of one and the mark of the other.
-            self.server.call("RPUSH", self.keys["journal"], self.row(entry))
+            self.server.call("RPUSH", "journal", self.row(entry))
         return entry
 
     def _is_pending_again(self, page: Pending, rules: CrawlRules) -> bool:
@@ -224,6 +223,6 @@ class RedisStore(Admission):
         """Remove the entries that a stored page replaces."""
         for other in page.replaced(entry, rules, self.entry):
             if self.remove([other]) and page.supersedes is not None:
-                sequence = int(self.server.call("INCR", self.keys["sequence"]))
+                sequence = int(self.server.call("INCR", "sequence"))
                 [pair] = rules.neighbours(entry, [(other, False)])
                 self.write_lines([rules.log_line(other, sequence, entry.key, pair)])
