@@ -15,7 +15,6 @@ NAMES = [
     "Scheme",
     "SimhashError",
     "Verdict",
-    "cluster",
     "hamming_distance",
     "open_index",
 ]
