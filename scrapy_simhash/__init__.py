@@ -9,6 +9,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from scrapy_simhash.clustering import cluster as cluster
     from scrapy_simhash.crawl.addon import Addon as Addon
     from scrapy_simhash.crawl.exceptions import NearDuplicateItem as NearDuplicateItem
     from scrapy_simhash.crawl.exceptions import NearDuplicatePage as NearDuplicatePage
@@ -31,6 +32,7 @@ _MODULES = {
     "Scheme": "scrapy_simhash.scheme",
     "SimhashError": "scrapy_simhash.errors",
     "Verdict": "scrapy_simhash.verdict",
+    "cluster": "scrapy_simhash.clustering",
     "hamming_distance": "scrapy_simhash.fingerprint",
     "open_index": "scrapy_simhash.index",
 }

@@ -39,6 +39,7 @@ NUMERIC = {
     *(name for name in MODULES if name.startswith(f"{NAME}.index.tables.")),
     f"{NAME}.calibration",
     f"{NAME}.tokens.tagging",
+    *(name for name in MODULES if name.startswith(f"{NAME}.clustering.")),
 }
 # It runs the commands.
 MAIN = f"{NAME}.__main__"

@@ -15,6 +15,7 @@ NAMES = [
     "Scheme",
     "SimhashError",
     "Verdict",
+    "cluster",
     "hamming_distance",
     "open_index",
 ]

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from quality_lib import corpus
 
+from scrapy_simhash.clustering.clusters import connect, earliest_members
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from pathlib import Path
@@ -67,17 +69,10 @@ def news_copy(articles: Path, pairs: Path) -> Corpus:
 
 def groups(count: int, pairs: Iterable[tuple[int, int]]) -> np.ndarray:
     """Return for each of so many the first that chains of pairs lead to."""
-    earlier = list(range(count))
-
-    def first_of(one: int) -> int:
-        while earlier[one] != one:
-            earlier[one] = one = earlier[earlier[one]]
-        return one
-
-    for pair in pairs:
-        one, other = sorted(map(first_of, pair))
-        earlier[other] = one
-    return np.array([first_of(one) for one in range(count)])
+    earlier = np.arange(count)
+    ends = np.array(list(pairs), np.int64).reshape(-1, 2)
+    connect(earlier, ends[:, 0], ends[:, 1])
+    return earliest_members(earlier, np.arange(count))
 
 
 def members(labels: np.ndarray) -> list[set[int]]:

@@ -14,6 +14,7 @@ import numpy as np
 from quality_lib.peers import PEERS
 
 from groups_lib.corpora import groups
+from scrapy_simhash.clustering.pairs import concatenate, find_pairs, words_of
 from scrapy_simhash.confirmation import Confirmation
 from scrapy_simhash.dedupe.options import DedupeOptions, DedupePaths, Fields
 from scrapy_simhash.dedupe.run import dedupe
@@ -71,13 +72,13 @@ def connected(texts: Sequence[str]) -> np.ndarray:
         if page.fingerprint is not None:
             places[page.fingerprint].append(at)
     with_equal = list(places.values())
-    packed = b"".join(one.to_bytes(wide.scheme.bits // 8, "big") for one in places)
-    rows = np.frombuffer(packed, np.uint64).reshape(len(places), -1)
+    words = words_of(list(places), wide.scheme.bits)
+    found = concatenate(find_pairs(words, wide.max_distance, plan=None))
     pairs = [(equal[0], other) for equal in with_equal for other in equal[1:]]
-    for first, row in enumerate(rows):
-        distances = np.bitwise_count(rows[first + 1 :] ^ row).sum(axis=1)
-        near = np.flatnonzero(distances <= wide.max_distance) + first + 1
-        pairs += [(with_equal[first][0], with_equal[second][0]) for second in near.tolist()]
+    pairs += [
+        (with_equal[first][0], with_equal[second][0])
+        for first, second in zip(found.first.tolist(), found.second.tolist(), strict=True)
+    ]
     confirmation = Confirmation()
     return groups(
         len(texts),

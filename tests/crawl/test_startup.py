@@ -43,7 +43,7 @@ UNUSED = {
     # Only a new index needs it, to simulate which tables find enough.
     "numpy.random",
 }
-UNUSED_PACKAGES = ("extras", "dedupe", "calibration", "commands", "report")
+UNUSED_PACKAGES = ("extras", "dedupe", "clustering", "calibration", "commands", "report")
 
 
 def test_a_start_with_an_existing_index_loads_only_what_it_uses(tmp_path):

@@ -19,8 +19,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
+from scrapy_simhash.clustering.pairs import Pairs, concatenate, distances, ranges, words_of
 from scrapy_simhash.errors import SimhashError
-from scrapy_simhash.extras.spark.pairs import Pairs, concatenate, distances, ranges, words_of
 from scrapy_simhash.index.probing import Prober
 from scrapy_simhash.index.tables.prefixes import Prefixes
 
@@ -154,7 +154,7 @@ class CandidateSearch:
         asked = np.frombuffer(b"".join(rows["asked"]), np.uint64)
         begin, end = (np.searchsorted(buckets[places], asked, side) for side in ("left", "right"))
         packed = np.frombuffer(b"".join(rows["fingerprint"]), np.uint8).reshape(len(records), -1)
-        words = words_of(packed)
+        words = words_of(packed, self.plan.bits)
         found = self._near(records, words, places, (asker, begin, end), max_candidates)
         record, other, distance = (column[np.lexsort(found[1::-1])] for column in found)
         begins = np.flatnonzero(np.diff(record, prepend=MORE))
