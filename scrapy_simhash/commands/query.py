@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from scrapy_simhash.commands._command import Command, index_location, number
@@ -21,6 +20,8 @@ _ACTIONS = {
     (False, True): "drop, following its links,",
     (False, False): "drop",
 }
+_VERDICT = ("kind", "representative", "distance", "similarity", "similar_to", "reason")
+_LINE = ("key", "representative", "distance", "similarity", "confirmed", "action", "seen_at_s")
 
 
 def _run(options: argparse.Namespace) -> int:
@@ -47,28 +48,16 @@ def _run(options: argparse.Namespace) -> int:
 def _stored(index: Index, key: str) -> dict[str, Any]:
     """Return what an index knows about a key, as values for JSON."""
     entry = index.entry(key)
-    lines = [line for line in index.near_duplicates() if key in (line.key, line.representative)]
-    bits = index.scheme.bits
-    as_json = [
-        {name: value for name, value in asdict(line).items() if name != "sequence"}
-        | {
-            "fingerprint": shown_fingerprint(line.fingerprint, bits),
-            "confirmed": line.confirmed,
-            "reason": reason_of(line, index),
-        }
-        for line in lines
+    lines = [
+        {name: getattr(line, name) for name in _LINE} | {"reason": reason_of(line, index)}
+        for line in index.near_duplicates()
+        if key in (line.key, line.representative)
     ]
     return {
         "key": key,
-        "entry": None
-        if entry is None
-        else {
-            "fingerprint": shown_fingerprint(entry.fingerprint, bits),
-            "first_seen_s": entry.first_seen_s,
-            "last_seen_s": entry.last_seen_s,
-        },
-        "near_duplicates": [line for line in as_json if line["key"] == key],
-        "copies": [line for line in as_json if line["key"] != key],
+        "entry": entry and {name: getattr(entry, name) for name in ("first_seen_s", "last_seen_s")},
+        "near_duplicates": [line for line in lines if line["key"] == key],
+        "copies": [line for line in lines if line["key"] != key],
     }
 
 
@@ -80,63 +69,45 @@ def _answer(options: argparse.Namespace) -> dict[str, Any]:
     from scrapy_simhash.sites import scope_filter
     from scrapy_simhash.verdict import Verdict
 
-    where = index_location(options)
-    manifest = manifest_of(where)
-    read, bits = options.settings, manifest.scheme.bits
-    manifest = read.with_limits(manifest)
-    k, confirmation = manifest.max_distance, manifest.confirmation
-    loaded = load_page(options.page, options)
-    detector = Detector(
-        manifest.scheme,
-        min_tokens=read("SIMHASH_MIN_TOKENS"),
-        distinct=read.distinct_selectors,
-    )
+    where, read = index_location(options), options.settings
+    manifest = read.with_limits(manifest_of(where))
+    loaded, bits = load_page(options.page, options), manifest.scheme.bits
+    min_tokens = read("SIMHASH_MIN_TOKENS")
+    detector = Detector(manifest.scheme, min_tokens=min_tokens, distinct=read.distinct_selectors)
     _, page = loaded.fingerprinted(detector)
-    name, key = loaded.name, options.key or loaded.url
-    foreseen, action, stored, matches = None, "keep", None, []
-    evidence = evidence_of(key or "", page)
-    if page.fingerprint is not None:
-        with opened_index(where, max_distance=k, confirmation=confirmation) as index:
-            in_scope = scope_filter(read("SIMHASH_SCOPE"), key or name)
-            foreseen = index.foresee(PageToObserve(key or "", page.fingerprint, evidence, in_scope))
-            found = index.query(page.fingerprint, evidence)
-            matches = [match for match in found if match.key != key]
-            stored = _stored(index, key) if key else None
-        verdict = Verdict(kind=foreseen.kind, key=key or name, bits=bits)
-        if read.policy.seen(verdict):
-            decided, _ = read.policy.decide(verdict)
-            action = _ACTIONS[decided.items, decided.follow]
-    return {
-        "page": name,
-        "kind": "skipped" if foreseen is None else foreseen.kind,
+    key = options.key or loaded.url or ""
+    answer = {
+        "page": loaded.name,
+        "kind": "skipped",
         "skipped": page.skipped,
         "error": page.error,
         "fingerprint": shown_fingerprint(page.fingerprint, bits),
-        "max_distance": k,
-        "min_resemblance": confirmation.min_resemblance,
-        "same_title": confirmation.same_name,
-        "tokens": page.tokens,
-        "way": page.way,
-        **{
-            name: getattr(foreseen, name, None)  # None for a page that is skipped
-            for name in ("representative", "distance", "similarity", "similar_to", "reason")
-        },
-        "action": action,
-        "matches": [
-            {
-                "key": match.key,
-                "distance": match.distance,
-                "similarity": match.similarity,
-                "confirmed": match.confirmed,
-                "name": match.label,
-                "reason": reason_of(match, manifest, (evidence.label.decode(), match.label)),
-            }
-            for match in matches
-        ],
-        "stored": stored,
-        "match_count": len(matches),
-        "copy_count": sum(match.confirmed for match in matches),
+        "max_distance": manifest.max_distance,
+        "action": "keep",
     }
+    if page.fingerprint is None:
+        return answer | {"match_count": 0, "matches": []}
+    evidence = evidence_of(key, page)
+    limits = {name: getattr(manifest, name) for name in ("max_distance", "confirmation")}
+    with opened_index(where, **limits) as index:
+        in_scope = scope_filter(read("SIMHASH_SCOPE"), key or loaded.name)
+        foreseen = index.foresee(PageToObserve(key, page.fingerprint, evidence, in_scope))
+        found = [one for one in index.query(page.fingerprint, evidence) if one.key != key]
+        stored = _stored(index, key) if key else None
+    verdict = Verdict(kind=foreseen.kind, key=key or loaded.name, bits=bits)
+    if read.policy.seen(verdict):
+        decided, _ = read.policy.decide(verdict)
+        answer["action"] = _ACTIONS[decided.items, decided.follow]
+    matches = [
+        {name: getattr(one, name) for name in ("key", "distance", "similarity", "confirmed")}
+        | {
+            "name": one.label,
+            "reason": reason_of(one, manifest, (evidence.label.decode(), one.label)),
+        }
+        for one in found
+    ]
+    predicted = {name: getattr(foreseen, name) for name in _VERDICT}
+    return answer | predicted | {"match_count": len(found), "matches": matches, "stored": stored}
 
 
 def _arguments(parser: argparse.ArgumentParser) -> None:

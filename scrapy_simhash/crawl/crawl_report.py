@@ -165,8 +165,8 @@ def warn_of_passed(errors: ErrorLog, stats: CrawlStats, names: Counter[str]) -> 
 def warn_of_dropped(
     errors: ErrorLog, stats: CrawlStats, what: str, location: Location, gives_items: bool
 ) -> None:
-    """Warn about up to five URL patterns of which many pages are copies; count the others. Warn
-    that a crawl without items dropped pages: callbacks may store what they find.
+    """Warn about up to five URL patterns of which many pages are copies. Warn that a crawl without
+    items dropped pages: callbacks may store what they find.
 
     :param what: ``pages`` or ``items``.
     :param location: place of the index of these pages or items.
@@ -178,8 +178,8 @@ def warn_of_dropped(
             "what they find in another way, set SIMHASH_FOLLOW = True: then all callbacks run",
             dropped,
         )
-    patterns, option = stats.patterns.with_copies(), index_option(location)
-    for count in patterns[:_MAX_SHOWN_PATTERNS]:
+    option = index_option(location)
+    for count in stats.patterns.with_copies()[:_MAX_SHOWN_PATTERNS]:
         host = host_of(count.example)
         host_option = f" --host {shlex.quote(host)}" if host else ""
         of = "each other" if count.original == count.pattern else f"{what} like {count.original}"
@@ -194,13 +194,6 @@ def warn_of_dropped(
             loggable(of),
             f"scrapy simhash index clusters {option}{host_option}",
             what,
-        )
-    further = len(patterns) - _MAX_SHOWN_PATTERNS
-    if further > 0:
-        errors.warn(
-            "simhash: %d more URL patterns have many copies; `scrapy simhash report %s` lists them",
-            further,
-            option,
         )
 
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import base64
 import time
-from bisect import bisect_right
 from collections import Counter
 from heapq import nlargest
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -46,8 +45,7 @@ def report_data(
     """Return the data of a report. Secrets in URLs are masked.
 
     :param crawl: facts about a crawl from `scrapy_simhash.crawl.crawl_report`, or None.
-    :param max_pages: upper limit for listed pages. If the clusters have more, the largest ones are
-        shortened.
+    :param max_pages: upper limit for listed pages. Large clusters come first.
     :param max_text_bytes: upper limit for the total size of the compressed texts.
     :raises SchemeError, StorageError: see `opened_store`; or a row is damaged (IndexCorrupt).
     """
@@ -62,7 +60,8 @@ def _data(
 
     duplication = find_duplication(source)
     manifest = source.manifest
-    clusters, left_out = _shortened(duplication.clusters, max_pages)
+    clusters = _listed(duplication.clusters, max_pages)
+    listed = sum(map(len, clusters)) - len(clusters)
     pages, patterns, pattern_count = _pages_and_patterns(source, duplication, clusters)
     page_numbers = {page.key: number for number, page in enumerate(pages)}
     encoded, text_numbers, omitted = _texts(source, clusters, max_text_bytes)
@@ -122,7 +121,10 @@ def _data(
             for whole, part in zip(duplication.clusters, clusters, strict=False)
             if len(part) < len(whole)
         },
-        "left_out": {**left_out, "texts": omitted},
+        "left_out": {
+            "near_duplicates": duplication.near_duplicates - listed,
+            "texts": omitted,
+        },
     }
 
 
@@ -236,34 +238,15 @@ def _pages_and_patterns(
     return sorted(pages), rows, len(counts)
 
 
-def _shortened(
-    clusters: Sequence[IndexCluster], max_pages: int
-) -> tuple[list[IndexCluster], dict[str, int]]:
-    """Return the clusters to list, largest first, and the counts of what is omitted: ``clusters``,
-    ``shortened`` clusters, which lack their newest pages, and ``near_duplicates`` of both.
-
-    If all clusters have more than `max_pages` pages together, the largest ones are shortened to the
-    same number of pages. If two pages of each cluster are still too many, the smallest clusters are
-    omitted.
-    """
-    sizes = [len(cluster) for cluster in clusters]
-    if sum(sizes) <= max_pages:
-        return list(clusters), {"clusters": 0, "shortened": 0, "near_duplicates": 0}
-    lengths = range(2, max(sizes) + 1)
-    fitting = bisect_right(
-        lengths, max_pages, key=lambda length: sum(min(size, length) for size in sizes)
-    )
-    max_length = lengths[max(fitting - 1, 0)]
-    shown = [
-        IndexCluster(cluster.representative, cluster.near_duplicates[: max_length - 1])
-        for cluster in clusters[: max_pages // 2]
-    ]
-    pages = sum(map(len, shown))
-    return shown, {
-        "clusters": len(clusters) - len(shown),
-        "shortened": sum(size > max_length for size in sizes[: len(shown)]),
-        "near_duplicates": sum(sizes) - len(clusters) - (pages - len(shown)),
-    }
+def _listed(clusters: Sequence[IndexCluster], max_pages: int) -> list[IndexCluster]:
+    """Return the largest clusters, up to a number of pages. The last one may lack its newest."""
+    listed = []
+    for cluster in clusters:
+        if max_pages > 1:
+            near_duplicates = cluster.near_duplicates[: max_pages - 1]
+            listed.append(IndexCluster(cluster.representative, near_duplicates))
+            max_pages -= len(listed[-1])
+    return listed
 
 
 def write_report(path: Path, where: Location, **options: Any) -> Mapping[str, Any]:

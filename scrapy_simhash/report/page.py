@@ -113,7 +113,7 @@ def _template() -> Template:
         lstrip_blocks=True,
     )
     environment.policies["json.dumps_kwargs"] = {"allow_nan": False, "separators": (",", ":")}
-    formats: tuple[Callable[..., str], ...] = (visible, address, count, share, moment, duration)
+    formats: tuple[Callable[..., str], ...] = (visible, address, count, share, moment)
     environment.filters.update({each.__name__: each for each in formats})
     return environment.get_template("page.html.j2")
 
@@ -159,14 +159,3 @@ def moment(seconds: float, *, precise: bool = False) -> str:
     return datetime.fromtimestamp(seconds, timezone.utc).strftime(
         "%Y-%m-%d %H:%M:%S" if precise else "%Y-%m-%d %H:%M"
     )
-
-
-def duration(seconds: float) -> str:
-    """Return a duration in days, hours, minutes and seconds: the two largest that are not 0."""
-    rest_s = max(int(seconds), 0)
-    parts = []
-    for unit, length_s in (("d", 86_400), ("h", 3_600), ("min", 60), ("s", 1)):
-        number, rest_s = divmod(rest_s, length_s)
-        if number:
-            parts.append(f"{number}\N{NO-BREAK SPACE}{unit}")
-    return " ".join(parts[:2]) or "0\N{NO-BREAK SPACE}s"
