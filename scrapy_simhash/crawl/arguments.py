@@ -86,7 +86,7 @@ _PREFIXES = (
     "_pre_mw_headers",  # of scrapy-zyte-api
 )
 _BROWSER_HEADERS = re.compile(
-    "accept.*|cache-control|connection|cookie|dnt|host|if-.*|keep-alive|origin|pragma|"
+    "accept(?!-language).*|cache-control|connection|dnt|host|if-.*|keep-alive|origin|pragma|"
     "proxy-authorization|referer|sec-.*|te|upgrade-insecure-requests|user-agent|x-forwarded-for"
 )
 _REMEMBERED_NAMES = 1000
@@ -105,8 +105,9 @@ class Arguments:
     def __init__(self, ignored: Iterable[str] = (), crawler: Crawler | None = None) -> None:
         self._ignored = frozenset(ignored)
         self._crawler = crawler
-        # Response → what downloader middlewares had added to the meta of its request.
-        self._added: WeakKeyDictionary[Response, dict[str, Any]] = WeakKeyDictionary()
+        # Response → what downloader middlewares had added to the meta and headers of its request.
+        self._added: WeakKeyDictionary[Response, tuple[dict[str, Any], dict[str, Any]]]
+        self._added = WeakKeyDictionary()
         # Callback → its `callback_name`.
         self._names: LocalCache[Any, str] = LocalCache(_REMEMBERED_NAMES)
         # Callback → the hash of requests that carry nothing.
@@ -117,18 +118,17 @@ class Arguments:
 
         :param response: the response from whose callback it comes; None for a start request.
         """
-        added = {} if response is None else self._added.get(response, {})
+        added, added_headers = ({}, {}) if response is None else self._added.get(response, ({}, {}))
         names = [
             name
             for name, value in request.meta.items()
             if self._counts(name) and not (name in added and added[name] is value)
         ]
         keywords = [name for name in request.cb_kwargs if name not in self._ignored]
-        headers = [name.decode("latin-1") for name in request.headers]
         headers = [
             name
-            for name in headers
-            if name not in self._ignored and not _BROWSER_HEADERS.fullmatch(name.lower())
+            for name, values in self._headers(request).items()
+            if name not in self._ignored and added_headers.get(name) != values
         ]
         request.meta[CARRIED_META_KEY] = [names, keywords, headers]
 
@@ -144,8 +144,19 @@ class Arguments:
                 for name, value in request.meta.items()
                 if name not in names and self._counts(name)
             }
-            if added:
-                self._added[response] = added
+            headers = self._headers(request)
+            added_headers = {name: headers[name] for name in {*headers}.difference(carried[2])}
+            if added or added_headers:
+                self._added[response] = added, added_headers
+
+    def _headers(self, request: Request) -> dict[str, list[bytes]]:
+        """Return the headers that may be the user's own."""
+        names = (name.decode("latin-1") for name in request.headers)
+        return {
+            name: request.headers.getlist(name)
+            for name in names
+            if not _BROWSER_HEADERS.fullmatch(name.lower())
+        }
 
     @property
     def _spider(self) -> Spider | None:

@@ -78,8 +78,10 @@ class Given:
 
     @property
     def leads_on(self) -> bool:
-        """Return True if the callback has given one or two requests, or one or two for itself."""
-        return any(0 < count <= MAX_REQUESTS for count in (self.requests, self.own_requests))
+        """Return True if the callback has given one or two requests for itself, or requests for
+        other callbacks.
+        """
+        return self.requests > self.own_requests or 0 < self.own_requests <= MAX_REQUESTS
 
     @classmethod
     def restored(cls, stored: dict[str, Any]) -> Given:
@@ -96,7 +98,7 @@ class OfCallback:
     """What the pages of a callback gave.
 
     :param gives_lists: several items of a page.
-    :param leads_on: one or two requests of a page, see `Given.leads_on`.
+    :param leads_on: requests that lead on, see `Given.leads_on`.
     """
 
     gives_lists: bool = False

@@ -86,6 +86,32 @@ class Chained(GeneratedSpider):
         return [response.follow(a, self.parse) for a in response.css("a.n")]
 
 
+class Overviews(GeneratedSpider):
+    """Pages with one text and an item without words of its own, which lead to other documents."""
+
+    ways = ("others", "siblings")
+    pauses = True
+
+    def answer(self, path: str, request: Request, count: int) -> Any:
+        if not path.startswith("/o/"):
+            return super().answer(path, request, count)
+        place = number_in(path) * (4 if self.way == "others" else 1)
+        urls = [f"/d/{number}" for number in range(place, place + 4)]
+        return page("Overview", prose("overview"), links(urls))
+
+    def listed(self) -> list[str]:
+        return [f"/o/{number}" for number in range(self.documents)] + ["/o/0?print=1"]
+
+    def parse_document(self, response: Response) -> Any:
+        if "/d/" in response.url:
+            return [named_item(response)]
+        found = [response.follow(a, self.parse_entry) for a in response.css("a.d")]
+        return [named_item(response), *found]
+
+    def parse_entry(self, response: Response) -> Any:
+        return [named_item(response)]
+
+
 class Paged(GeneratedSpider):
     """Pages with one text, each with an entry of its own and a link to the next page."""
 

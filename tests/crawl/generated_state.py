@@ -198,12 +198,15 @@ class Halves(GeneratedSpider):
 class Sessions(GeneratedSpider):
     """The same start page in several sessions, each of which leads to its own offers."""
 
-    ways = ("cookiejar", "cookies", "meta")
+    ways = ("cookiejar", "cookies", "meta", "language")
 
     async def start(self) -> AsyncIterator[Any]:
         for country in ("de", "fr", "it", "es"):
             url = f"{HOST}/shop?country={country}"
-            if self.way == "cookies":
+            if self.way == "language":
+                url, headers = f"{HOST}/offers?country={country}", {"Accept-Language": country}
+                yield Request(url, self.parse_document, headers=headers)
+            elif self.way == "cookies":
                 yield Request(url, cookies={"country": country}, cb_kwargs={})
             elif self.way == "meta":
                 yield Request(url, meta={"country": country})
@@ -217,8 +220,14 @@ class Sessions(GeneratedSpider):
             return 200, headers, page("Choose", prose("choose"), links(["/offers"], "n"))
         cookie = request.headers.get("Cookie") or b""
         given = request.headers.get("X-Country") or cookie.partition(b"country=")[2][:2]
+        if path != "/offers":
+            country = request.headers["Accept-Language"].decode()
+            return page("Offers", prose("offers"), f"<b>{country}</b>")
         country = given.decode()
         return page(f"Offers in {country}", prose(f"offers {country}"))
+
+    def parse_document(self, response: Response) -> Any:
+        return [{"content": response.css("b::text, h1::text").getall()[-1]}]
 
     def parse(self, response: Response) -> Any:
         link, meta = response.css("a.n")[0], response.meta

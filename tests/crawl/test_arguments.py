@@ -172,6 +172,8 @@ DIFFERING = [
         ("cookies", {"country": country}),
         ("meta", {"cookiejar": country}),
         ("headers", {"X-Country": country}),
+        ("headers", {"Accept-Language": country}),
+        ("headers", {"Cookie": f"country={country}"}),
         ("flags", [country]),
     )
 ]
@@ -182,7 +184,7 @@ def test_cookies_headers_and_flags_of_the_user_count_but_not_what_browsers_send(
     assert len(hashes) == 1 + len(DIFFERING)
     assert hash_of(headers={"X-Country": "de"}) == hash_of(headers={"x-country": "de"})
     assert hash_of(ignored=["X-Country"], headers={"X-Country": "de"}) == hash_of()
-    for name in ("User-Agent", "Referer", "Sec-Fetch-Mode"):
+    for name in ("User-Agent", "Referer", "Sec-Fetch-Mode", "Accept", "Accept-Encoding"):
         assert hash_of(headers={name: "value"}) == hash_of()
     for key in ("depth", "playwright_page", "_auth_proxy", "_pre_mw_headers"):
         assert hash_of(meta={key: object()}) == hash_of()
@@ -222,8 +224,8 @@ class Passing:
         self.arguments.reaches_spider(self.response, self.request)
         return self.response
 
-    def following(self, meta):
-        request = Request(URL, meta=meta)
+    def following(self, meta, headers=None):
+        request = Request(URL, meta=meta, headers=headers)
         self.arguments.leaves_spider(request, self.response)
         return self.arguments.hash(request)
 
@@ -231,12 +233,15 @@ class Passing:
 def test_what_middlewares_add_does_not_count_even_if_it_is_passed_on():
     passing, expected = Passing(meta={"name": "shoe"}), hash_of(meta={"name": "shoe"})
     passing.request.meta["trace"] = object()
-    passing.request.headers["X-Trace"] = "1"
+    passing.request.headers["X-Trace"] = passing.request.headers["Accept-Language"] = "1"
     passing.request.cb_kwargs["injected"] = object()
     response = passing.arrive()
     assert passing.hash == expected
     assert CARRIED_META_KEY not in response.meta
     assert passing.following(response.meta.copy()) == expected
+    assert passing.following(response.meta.copy(), response.request.headers) == expected
+    changed = {**response.request.headers, "Accept-Language": "2"}
+    assert passing.following(response.meta.copy(), changed) != expected
     # But it counts if the callback has set it.
     response.meta["trace"] = 1
     assert passing.following(response.meta) != expected

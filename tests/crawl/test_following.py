@@ -68,10 +68,13 @@ def passing(copies, copy, *paths):
         ([own, other, own], True),
         ([own, own, own], False),
         ([other, other], True),
-        ([other, other, other], False),
+        ([other, other, other], True),
+        ([own, own, own, other], True),
     ],
 )
-def test_a_page_with_one_or_two_requests_leads_on(copies, callbacks, expected):
+def test_a_page_with_one_or_two_requests_or_with_some_for_another_callback_leads_on(
+    copies, callbacks, expected
+):
     give(copies, page(), *callbacks)
     assert leads_on(copies) == expected
 
