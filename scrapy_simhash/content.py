@@ -39,7 +39,7 @@ _CAPITALIZED = re.compile(rf"[{_CAPITALS}][^\W\d_]{{5,}}")
 _MASK = (1 << 64) - 1
 _MIN_LONG_LETTERS = 6
 # Scripts from here on have no letter case, or write a word with one or two characters.
-_FIRST_EXACT_SCRIPT = "\u0590"
+_FIRST_EXACT_SCRIPT = 0x0590
 # Letters are told apart by their lowest bits. These are different for the letters of one alphabet.
 _LETTERS = 64
 _LONG_WORD = xxh3_64_intdigest(b"a long word")
@@ -52,15 +52,16 @@ def content_bytes(tokens: Sequence[str], token_hashes: NDArray[np.uint64]) -> by
     """
     # A loop over the few long words, and one search in all of them, is faster than arrays.
     marks = [len(token) >= _MIN_LONG_LETTERS and token.isalpha() for token in tokens]
-    letters = "".join(compress(tokens, marks))
-    if not letters.isascii() and max(letters) >= _FIRST_EXACT_SCRIPT:
-        pairs = zip(marks, tokens, strict=True)
-        marks = [mark and max(token) < _FIRST_EXACT_SCRIPT for mark, token in pairs]
-        letters = "".join(compress(tokens, marks))
-    is_exact = ~np.frombuffer(bytes(marks), bool)
+    words = list(compress(tokens, marks))
+    codes = np.frombuffer("".join(words).encode("utf-32-le"), np.uint32)
+    is_long = np.array(marks, bool)
+    if len(codes) and codes.max() >= _FIRST_EXACT_SCRIPT:
+        lengths = np.array(list(map(len, words)))
+        is_cased = np.maximum.reduceat(codes, np.cumsum(lengths) - lengths) < _FIRST_EXACT_SCRIPT
+        codes = codes[np.repeat(is_cased, lengths)]
+        is_long[is_long] = is_cased
     places = 2 * np.arange(len(tokens), dtype=np.uint64) + 1  # odd: no bit of a hash is lost
-    exact = int(np.where(is_exact, token_hashes, _LONG_WORD) @ places)
-    codes = np.frombuffer(letters.encode("utf-32-le"), np.uint32)
+    exact = int(np.where(is_long, _LONG_WORD, token_hashes) @ places)
     counts = np.bincount(codes & (_LETTERS - 1), minlength=_LETTERS).view(np.uint64)
     fuzzy = int(counts @ np.array(_numbers(), np.uint64))
     return exact.to_bytes(8, "big") + (fuzzy & _MASK).to_bytes(8, "big")

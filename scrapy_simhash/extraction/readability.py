@@ -15,19 +15,18 @@ from __future__ import annotations
 
 import logging
 import math
-import re
 import sys
 import threading
-from functools import lru_cache
+from functools import cache, lru_cache
 from types import FunctionType, SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 from scrapy_simhash.extraction.chrome import hidden_elements
-from scrapy_simhash.extraction.elements import drop_all, holding, names_of
+from scrapy_simhash.extraction.elements import drop_all, holding, names_of, text_of
 from scrapy_simhash.lazy import etree
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Container, Sequence
 
     from lxml.html import HtmlElement
 
@@ -53,15 +52,16 @@ _CHARACTERS_PER_UNIT = 1000
 # attributes of longer HTML are left in.
 _MAX_CLEANED_CHARACTERS = 5000
 _MAX_CACHED = 200
-_PATTERNS_OF_NAMES = (
-    *("unlikelyCandidatesRe", "okMaybeItsACandidateRe"),
-    *("positiveRe", "negativeRe", "editorialLeadRe"),
-)
-_SPACES = re.compile(r"\t|[ \t]{2,}")
+_PATTERNS_OF_NAMES = ("positiveRe", "negativeRe", "editorialLeadRe")
 
 
-# `remaining`: the rest of the budget for the page that this thread extracts.
-_budget = threading.local()
+class _Budget(threading.local):
+    """The rest of the budget for the page that a thread extracts."""
+
+    remaining = math.inf
+
+
+_budget = _Budget()
 
 
 class _TooMuchWork(Exception):
@@ -69,7 +69,7 @@ class _TooMuchWork(Exception):
 
 
 def _spend(work: float) -> None:
-    _budget.remaining = getattr(_budget, "remaining", math.inf) - work
+    _budget.remaining -= work
     if _budget.remaining < 0:
         raise _TooMuchWork
 
@@ -87,7 +87,7 @@ def article_of(
     :raises readability.readability.Unparseable: readability fails for another reason.
     """
     root = elements.root
-    characters = root.xpath("string-length()")
+    work = _BUDGET_PER_ELEMENT * elements.count + _BUDGET_PER_CHARACTER * len(text_of(root))
 
     def prepare(elements: Elements) -> HtmlElement:
         for find in (*drop, hidden_elements):
@@ -97,8 +97,7 @@ def article_of(
 
     document = _lean_document()(prepare(elements))
     document.parse_again = lambda: prepare(parse_again())
-    budget = _BASE_BUDGET + _BUDGET_PER_ELEMENT * root.xpath("count(//*)")
-    _budget.remaining = budget + _BUDGET_PER_CHARACTER * characters
+    _budget.remaining = _BASE_BUDGET + work
     try:
         document.summary(html_partial=True)
     except ValueError:  # Unparseable: summary() raises it for any error, `_TooMuchWork` included
@@ -128,7 +127,7 @@ def element_class() -> type[HtmlElement]:
             return list(super().findall(path, namespaces))
 
         def text_content(self) -> str:
-            text: str = super().text_content()
+            text = text_of(self)
             _spend(1 + len(text) / _CHARACTERS_PER_UNIT)
             return text
 
@@ -149,16 +148,19 @@ def _lean_document() -> type[Any]:
     from readability.cleaners import clean_attributes
 
     # Pages of a site share their classes. Long ones would fill the memory.
-    def cached(pattern: re.Pattern[str]) -> Any:
-        search = lru_cache(maxsize=16384)(pattern.search)
-        return SimpleNamespace(
-            search=lambda names: (search if len(names) <= _MAX_CACHED else pattern.search)(names)
-        )
+    def cached(search: Callable[[str], object]) -> Callable[[str], object]:
+        found = lru_cache(maxsize=16384)(search)
+        return lambda names: (found if len(names) <= _MAX_CACHED else search)(names)
 
     patterns = {
-        name: cached(pattern) if name in _PATTERNS_OF_NAMES else pattern
+        name: SimpleNamespace(search=cached(pattern.search))
+        if name in _PATTERNS_OF_NAMES
+        else pattern
         for name, pattern in readability.REGEXES.items()
     }
+    unlikely = readability.REGEXES["unlikelyCandidatesRe"].search
+    maybe_likely = readability.REGEXES["okMaybeItsACandidateRe"].search
+    is_unlikely = cached(lambda names: unlikely(names) and not maybe_likely(names))
     # The methods of readability, with cheaper functions of its module. The work of all elements
     # counts, also of those that readability makes itself.
     counting = etree.HTMLParser()
@@ -171,7 +173,7 @@ def _lean_document() -> type[Any]:
         "REGEXES": patterns,
         "clean": _clean,
         "fragment_fromstring": lambda html: counting.makeelement(html.strip("</>")),
-        "text_length": lambda element: len(_clean(element.text_content())),
+        "text_length": _length,
     }
     methods = {
         name: FunctionType(method.__code__, functions, name, method.__defaults__)
@@ -185,6 +187,7 @@ def _lean_document() -> type[Any]:
         parse_again: Callable[[], Any]
         # While `get_editorial_leads` runs: the number of leads that it has looked at.
         _leads_seen: int | None = None
+        _length: Callable[[HtmlElement], int] = staticmethod(_length)
 
         def _parse(self, root: HtmlElement | None) -> HtmlElement:
             # summary() parses `input` again if its first attempt finds too little.
@@ -199,8 +202,15 @@ def _lean_document() -> type[Any]:
             if self._leads_seen is not None:
                 self._leads_seen += 1
                 _spend(self._leads_seen)
-            linked = sum(len(_clean(link.text_content())) for link in elem.iterdescendants("a"))
-            return linked / max(len(_clean(elem.text_content())), 1) if linked else 0.0
+            linked = sum(map(self._length, elem.iterdescendants("a")))
+            return linked / max(_length(elem), 1) if linked else 0.0
+
+        def score_paragraphs(self) -> dict[HtmlElement, dict[str, Any]]:
+            # Most links are in several candidates, whose texts do not change meanwhile.
+            self._length = cache(_length)
+            candidates: dict[HtmlElement, dict[str, Any]] = super().score_paragraphs()
+            self._length = _length
+            return candidates
 
         def get_editorial_leads(self, best_elem: HtmlElement) -> list[HtmlElement]:
             # Leads are introductions before the article. The original calls get_link_density for
@@ -215,21 +225,23 @@ def _lean_document() -> type[Any]:
             content |= holding(content)
             drop_all(
                 element
-                for element in self.html.xpath("descendant::*[@class or @id]")
-                if patterns["unlikelyCandidatesRe"].search(names := names_of(element))
-                and not patterns["okMaybeItsACandidateRe"].search(names)
+                for element in self.html.iterdescendants("*")
+                if is_unlikely(names_of(element))
                 and element not in content
                 and next(element.iterancestors(*_VERBATIM), element).tag not in _VERBATIM
             )
 
         def transform_misused_divs_into_paragraphs(self) -> None:
             divs = self.html.findall(".//div")
+            around_blocks = holding(
+                one for one in self.html.iter("*") if one.tag.startswith(_KEEPS_DIV)
+            )
             for div in divs:
-                if not any(map(_holds_block, div)):
+                if div not in around_blocks:
                     div.tag = "p"
             for div in divs:
                 if div.tag == "div":
-                    _wrap_loose_text(div)
+                    _wrap_loose_text(div, around_blocks)
 
         def get_preserved_elements(self, node: HtmlElement) -> dict[HtmlElement, bool]:
             # The original searches the neighbours of each element and its ancestors for quotes.
@@ -264,16 +276,18 @@ def _lean_document() -> type[Any]:
 
 def _clean(text: str) -> str:
     """Return a text with white space collapsed, as the function of readability does."""
-    text = "\n".join(filter(None, map(str.strip, text.split("\n"))))
-    return _SPACES.sub(" ", text) if "  " in text or "\t" in text else text
+    text = "\n".join(filter(None, map(str.strip, text.split("\n")))).replace("\t", " ")
+    while "  " in text:
+        text = text.replace("  ", " ")
+    return text
 
 
-def _holds_block(element: HtmlElement) -> bool:
-    """Return True if an element is or contains one that keeps a ``div``."""
-    return any(inner.tag.startswith(_KEEPS_DIV) for inner in element.iter())
+def _length(element: HtmlElement) -> int:
+    """Return the length of the text of an element, with white space collapsed."""
+    return len(_clean(element.text_content()))
 
 
-def _wrap_loose_text(div: HtmlElement) -> None:
+def _wrap_loose_text(div: HtmlElement, around_blocks: Container[HtmlElement]) -> None:
     """Wrap text and inline elements between the blocks of a ``div`` in paragraphs.
 
     The original inserts each by its number, in a time that grows with the square of their number.
@@ -285,7 +299,7 @@ def _wrap_loose_text(div: HtmlElement) -> None:
         run.text, div.text = div.text, None
         div.insert(0, run)
     for child in children:
-        if child.tag not in _INLINE or _holds_block(child):
+        if child.tag not in _INLINE or child in around_blocks:
             run = None
             continue
         if run is None:

@@ -247,7 +247,7 @@ def _last_segment(target: str) -> tuple[str, bool]:
     if target.lower().startswith("javascript:"):
         return "", True
     path = _AFTER_PATH.split(target, maxsplit=1)[0].rstrip("/")
-    kind = guess_type(path)[0] or "text/"
+    kind = _type_of(path) or "text/"
     return path.rpartition("/")[2], kind.startswith("text/") and not path.startswith(_ADDRESSES)
 
 
@@ -270,8 +270,13 @@ def embedded_documents(elements: Elements) -> list[tuple[str, str]]:
     for element in embedding:
         if len(found["image"]) >= _MAX_EMBEDDED["image"]:  # images come last
             break
+        is_image = element.tag == "img"
+        # Most images are in a link to something else.
+        links = (a.get("href", "") for a in element.iterancestors("a") if is_image)
+        if not all(_type_of(link).startswith("image/") for link in links):
+            continue
         if next(element.iterancestors(*_NOT_EMBEDDED_IN), None) is not None or (
-            (around := mains or (articles if element.tag == "img" else mains))
+            (around := mains or (articles if is_image else mains))
             and around.isdisjoint(element.iterancestors("article", "main"))
         ):
             continue
@@ -289,20 +294,16 @@ def embedded_documents(elements: Elements) -> list[tuple[str, str]]:
         source = next(filter(None, (element.get(name, "") for name in _SOURCES)), "")
         path, _, query = source.partition("?")
         names = [_SIZE.sub("", name) for name in pieces_of(path)[-1:]]
-        is_file = any(map(str.isdigit, "".join(names))) or _is_of_type(path, _MEDIA)
+        is_file = any(map(str.isdigit, "".join(names))) or _type_of(path).startswith(_MEDIA)
         parameters = () if is_file else pieces_of(f"?{query}")
         kind = "parameter" if parameters else "embedded"
-        if element.tag == "img":
+        if is_image:
             kind = "image"
+            is_random = parameters and all(map(_RANDOM.fullmatch, parameters))
+            is_point = not _POINT.isdisjoint(map(element.get, ("width", "height")))
+            if is_random or is_point or _CAPTCHA in source.lower():
+                continue
             if any(map(is_aside, element.iterancestors())):
-                continue
-            links = [one.get("href", "") for one in element.iterancestors("a")]
-            is_link = not all(_is_of_type(link, "image/") for link in links)  # to something else
-            if is_link or not _POINT.isdisjoint(map(element.get, ("width", "height"))):
-                continue
-            if _CAPTCHA in source.lower() or (
-                parameters and all(map(_RANDOM.fullmatch, parameters))
-            ):
                 continue
         found[kind].update(dict.fromkeys(parameters or names))
     return [
@@ -310,6 +311,8 @@ def embedded_documents(elements: Elements) -> list[tuple[str, str]]:
     ]
 
 
-def _is_of_type(url: str, beginnings: str | tuple[str, ...]) -> bool:
-    """Return True if the type of a file, by the ending of its name, begins so."""
-    return (guess_type(url)[0] or "").startswith(beginnings)
+def _type_of(url: str) -> str:
+    """Return the type of a file, by the ending of its name; empty if it has none."""
+    # `guess_type` takes long, and the names of most pages have no ending.
+    has_none = "/" in url.rpartition(".")[2] and not url.startswith("data:")
+    return "" if has_none else guess_type(url)[0] or ""
