@@ -1,9 +1,6 @@
 """Components of users that fail, drop, add or answer, for the child process."""
 
-from __future__ import annotations
-
 import os
-from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from itemadapter import ItemAdapter
@@ -11,14 +8,11 @@ from parsel import Selector
 from scrapy import Request
 from scrapy.exceptions import DropItem
 
-if TYPE_CHECKING:
-    from scrapy.crawler import Crawler
-
 
 class StrictPipeline:
     """Raises for items of ``/failing…``, drops items of ``/dropped…``, replaces the rest by a dict."""
 
-    def process_item(self, item: Any) -> Any:
+    def process_item(self, item):
         path = urlsplit(ItemAdapter(item)["url"]).path
         if path.startswith("/failing"):
             raise RuntimeError("this pipeline fails")
@@ -30,14 +24,14 @@ class StrictPipeline:
 class WritingPipeline:
     """Appends the URL of each item to the file WRITTEN, before the item counts as scraped."""
 
-    def __init__(self, path: str) -> None:
+    def __init__(self, path):
         self._file = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
 
     @classmethod
-    def from_crawler(cls, crawler: Crawler) -> WritingPipeline:
+    def from_crawler(cls, crawler):
         return cls(crawler.settings["WRITTEN"])
 
-    def process_item(self, item: Any) -> Any:
+    def process_item(self, item):
         os.write(self._file, f"{item['url']}\n".encode())
         return item
 
@@ -45,34 +39,34 @@ class WritingPipeline:
 class CopyingPipeline:
     """Replaces every item by a new dict."""
 
-    def process_item(self, item: Any) -> Any:
+    def process_item(self, item):
         return dict(item)
 
 
 class SwallowingMiddleware:
     """Drops all items."""
 
-    async def process_spider_output(self, response: Any, result: Any) -> Any:
+    async def process_spider_output(self, response, result):
         async for output in result:
             if isinstance(output, Request):
                 yield output
 
 
-def story_of(html: str) -> str:
+def story_of(html):
     """Return the text of the story; an extractor."""
     return Selector(html).css(".story").xpath("string()").get("")
 
 
-def no_story(html: str) -> str:
+def no_story(html):
     """Raise; an extractor that fails."""
     raise RuntimeError(f"no story in {len(html)} characters")
 
 
-def story_in_bytes(html: str) -> bytes:
+def story_in_bytes(html):
     """Return the wrong type; a wrong extractor."""
     return story_of(html).encode()
 
 
-def no_way_out(html: str) -> str:
+def no_way_out(html):
     """Exit; an extractor that would end the program."""
     raise SystemExit(len(html))

@@ -1,9 +1,6 @@
 """Components of others for generated spiders, and the handler that asks spiders for their sites."""
 
-from __future__ import annotations
-
 import asyncio
-from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
 from scrapy import Request
@@ -14,15 +11,12 @@ from scrapy.http import HtmlResponse
 
 from tests.crawl.spiders import FromCrawler
 
-if TYPE_CHECKING:
-    from scrapy.http import Response
-
 
 class SiteHandler(BaseDownloadHandler):
     """Answers requests with the site of the spider."""
 
-    async def download_request(self, request: Request) -> Response:
-        spider: Any = self.crawler.spider
+    async def download_request(self, request):
+        spider = self.crawler.spider
         status, headers, body = await spider.respond(request)
         headers = {"Content-Type": "text/html; charset=utf-8", **headers}
         return HtmlResponse(
@@ -35,7 +29,7 @@ class ValidatingPipeline(FromCrawler):
     Requests what is next.
     """
 
-    async def process_item(self, item: Any) -> Any:
+    async def process_item(self, item):
         refused = item.get("refused")
         if refused and "late" in refused:
             await asyncio.sleep(0.06)
@@ -56,13 +50,13 @@ class ValidatingPipeline(FromCrawler):
 class RefusingMiddleware(FromCrawler):
     """Refuses the copy that a spider is to get for the second time, and items that break."""
 
-    def process_spider_input(self, response: Response) -> None:
-        spider: Any = self.crawler.spider
+    def process_spider_input(self, response):
+        spider = self.crawler.spider
         path = response.url.partition("example")[2]
         if spider.way == "refused" and path == "/d/0?print=0" and spider.asked[path] > 1:
             raise IgnoreRequest("refused")
 
-    async def process_spider_output(self, response: Response, result: Any) -> Any:
+    async def process_spider_output(self, response, result):
         async for output in result:
             if isinstance(output, dict) and output.get("breaks"):
                 raise RuntimeError("this middleware breaks")
@@ -72,14 +66,14 @@ class RefusingMiddleware(FromCrawler):
 class StampingMiddleware:
     """Adds to the meta of each request what differs from request to request."""
 
-    def process_request(self, request: Request) -> None:
+    def process_request(self, request):
         request.meta["trace"] = uuid4().hex
 
 
 class InjectingMiddleware:
     """Adds an object to the arguments of callbacks that can take it."""
 
-    def process_response(self, request: Request, response: Response) -> Response:
+    def process_response(self, request, response):
         if request.cb_kwargs:
             request.cb_kwargs.setdefault("item", object())
         return response
@@ -88,7 +82,7 @@ class InjectingMiddleware:
 class RetryingMiddleware:
     """Requests ban pages again."""
 
-    def process_response(self, request: Request, response: Response) -> Any:
+    def process_response(self, request, response):
         if b"Please wait" in response.body and request.meta.get("bans", 0) < 3:
             again = request.replace(dont_filter=True)
             again.meta["bans"] = request.meta.get("bans", 0) + 1
@@ -99,7 +93,7 @@ class RetryingMiddleware:
 class StickyMiddleware:
     """Hands the state of a page to the requests that its callback makes."""
 
-    async def process_spider_output(self, response: Response, result: Any) -> Any:
+    async def process_spider_output(self, response, result):
         async for output in result:
             if hasattr(output, "meta") and "name" in response.meta:
                 output.meta.setdefault("name", response.meta["name"])
@@ -109,14 +103,14 @@ class StickyMiddleware:
 class AnsweringMiddleware:
     """Gives nothing for exceptions of callbacks."""
 
-    def process_spider_exception(self, response: Response, exception: Exception) -> Any:
+    def process_spider_exception(self, response, exception):
         return []
 
 
 class AddingMiddleware:
     """Adds an item of its own to each page, also to those that are dropped."""
 
-    async def process_spider_output(self, response: Response, result: Any) -> Any:
+    async def process_spider_output(self, response, result):
         yield {"content": response.url}
         async for output in result:
             yield output
@@ -125,13 +119,13 @@ class AddingMiddleware:
 class CachingMiddleware:
     """Answers with the same response object again."""
 
-    def __init__(self) -> None:
-        self._kept: dict[str, Response] = {}
+    def __init__(self):
+        self._kept = {}
 
-    def process_request(self, request: Request) -> Response | None:
+    def process_request(self, request):
         return self._kept.get(request.url)
 
-    def process_response(self, request: Request, response: Response) -> Response:
+    def process_response(self, request, response):
         self._kept[request.url] = response
         return response
 
@@ -139,11 +133,11 @@ class CachingMiddleware:
 class QueueScheduler(Scheduler):
     """Takes requests of plain values only, and whole numbers of 64 bits, as queues on a network."""
 
-    def enqueue_request(self, request: Request) -> bool:
+    def enqueue_request(self, request):
         self._check(request.meta)
         return super().enqueue_request(request)
 
-    def _check(self, value: Any) -> None:
+    def _check(self, value):
         if isinstance(value, dict):
             value = [*value, *value.values()]
         if isinstance(value, (list, tuple)):

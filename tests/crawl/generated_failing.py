@@ -3,18 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 from scrapy import Request
 from scrapy.downloadermiddlewares.retry import get_retry_request
 
 from tests.crawl.generated_spiders import BAN, COMPONENTS, HOST, GeneratedSpider, named_item, prose
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
-
-    from scrapy.crawler import Crawler
-    from scrapy.http import Response
 
 IN_ORDER = {"SCHEDULER_MEMORY_QUEUE": "scrapy.squeues.FifoMemoryQueue"}
 
@@ -43,21 +37,21 @@ class Failing(GeneratedSpider):
     ways = tuple(scripts)
     first = f"{HOST}/d/0"
 
-    def prepare(self, crawler: Crawler) -> None:
+    def prepare(self, crawler):
         self.script = [*self.scripts[self.way]]
         if self.way == "first URL":
             self.first = f"{HOST}/from/0"
 
-    async def start(self) -> AsyncIterator[Any]:
+    async def start(self):
         yield Request(self.first)
         yield Request(f"{HOST}/d/1", self.parse_document)
 
-    def answer(self, path: str, request: Request, count: int) -> Any:
+    def answer(self, path, request, count):
         if path.startswith("/from/"):
             return 302, {"Location": "/d/0"}, ""
         return super().answer(path, request, count)
 
-    async def parse(self, response: Response) -> AsyncIterator[Any]:
+    async def parse(self, response):
         if "?" not in response.url and self.asked["/d/0"] == 1:
             for copy in range(3):
                 self.crawler.engine.crawl(Request(f"{HOST}/d/0?print={copy}"))
@@ -81,7 +75,7 @@ class Failing(GeneratedSpider):
             for copy in range(3):
                 yield Request(f"{HOST}/d/2?{copy}", self.parse_document, meta=response.meta)
 
-    async def judged(self, count: int) -> None:
+    async def judged(self, count):
         """Wait until so many pages were judged, or answered if nobody judges them."""
         stats = self.crawler.stats
         for _ in range(1000):
@@ -108,7 +102,7 @@ class Returning(Failing):
     ways = tuple(fates)
     scripts: ClassVar[dict[str, list[str]]] = {way: ["raise"] for way in fates}
 
-    def answer(self, path: str, request: Request, count: int) -> Any:
+    def answer(self, path, request, count):
         if path != "/d/0?print=0" or count == 1 or self.way == "refused":
             return super().answer(path, request, count)
         if isinstance(self.fates[self.way], Exception):
@@ -121,15 +115,15 @@ class BannedForEver(GeneratedSpider):
 
     settings_of_shape = IN_ORDER
 
-    def listed(self) -> list[str]:
+    def listed(self):
         return [f"/d/{number}" for number in (1, 2, 3, 9)]
 
-    def answer(self, path: str, request: Request, count: int) -> Any:
+    def answer(self, path, request, count):
         if path in ("/d/1", "/d/2") or (path == "/d/3" and count == 1):
             return BAN
         return super().answer(path, request, count)
 
-    def parse_document(self, response: Response) -> Any:
+    def parse_document(self, response):
         if "Please wait" not in response.text:
             yield named_item(response)
         if response.url.endswith("/9"):
@@ -147,20 +141,20 @@ class ItemsFail(GeneratedSpider):
     }
     items = (((1, True), (2, True)), ((1, False), (2, False), (3, False)), ((1, False),))
 
-    def prepare(self, crawler: Crawler) -> None:
+    def prepare(self, crawler):
         crawler.settings.set("SIMHASH_INCREMENTAL", self.way == "incremental", "spider")
         crawler.settings.set("SIMHASH_PAGES", self.way != "items only", "spider")
         self.last = asyncio.Event()
 
-    def answer(self, path: str, request: Request, count: int) -> Any:
+    def answer(self, path, request, count):
         if path == "/d/2":
             self.last.set()
         return super().answer(path, request, count)
 
-    def listed(self) -> list[str]:
+    def listed(self):
         return [f"/d/{place}" for place in range(len(self.items))]
 
-    def parse_document(self, response: Response) -> Any:
+    def parse_document(self, response):
         place = int(response.url[-1])
         for number, fails in self.items[place]:
             refused = {"refused": "fails last"} if fails else {}

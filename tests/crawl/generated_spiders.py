@@ -10,30 +10,24 @@ import asyncio
 import random
 import zlib
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 from urllib.parse import urlsplit
 
 from scrapy import Field, Item, Request, Spider
 
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Iterable
-
-    from scrapy.crawler import Crawler
-    from scrapy.http import Response
-
 HOST = "http://generated.example"
 _RANDOM = random.Random(7)
 _WORDS = ["".join(_RANDOM.choices("abcdefghijklmnoprstuvw", k=6)) for _ in range(3000)]
-SHAPES: dict[str, type[GeneratedSpider]] = {}
+SHAPES = {}
 COMPONENTS = "tests.crawl.generated_components"
 
 
-def prose(seed: object, words: int = 90) -> str:
+def prose(seed, words=90):
     """Return random words, the same for the same seed."""
     return " ".join(random.Random(str(seed)).choices(_WORDS, k=words))
 
 
-def page(name: str, text: str, more: str = "") -> str:
+def page(name, text, more=""):
     """Return a page with a name of its own."""
     return (
         f"<html><head><title>{name}</title></head><body><article><h1>{name}</h1><p>{text}</p>"
@@ -41,7 +35,7 @@ def page(name: str, text: str, more: str = "") -> str:
     )
 
 
-def links(urls: Iterable[str], css_class: str = "d") -> str:
+def links(urls, css_class="d"):
     return "".join(f'<a class="{css_class}" href="{url}">page</a> ' for url in urls)
 
 
@@ -53,7 +47,7 @@ BAN = page(
 )
 
 
-def named_item(response: Response) -> dict[str, Any]:
+def named_item(response):
     """Return an item with the name of a page."""
     return {"content": response.css("h1::text").get()}
 
@@ -76,7 +70,7 @@ class Record:
 class RequestFor(Request):
     """A request with an attribute and an argument of its own."""
 
-    def __init__(self, url: str, item: str, **given: Any) -> None:
+    def __init__(self, url, item, **given):
         super().__init__(url, **given)
         self.item = item
 
@@ -95,11 +89,11 @@ class GeneratedSpider(Spider):
     pauses = False
     """The shape is also crawled in parts, with JOBDIR: its spider keeps nothing in attributes."""
 
-    def __init_subclass__(cls) -> None:
+    def __init_subclass__(cls):
         if not cls.__name__.startswith("_"):
             SHAPES[cls.__name__] = cls
 
-    def __init__(self, seed: int = 0, **arguments: Any) -> None:
+    def __init__(self, seed=0, **arguments):
         super().__init__(**arguments)
         self.random = random.Random(f"{type(self).__name__} {seed}")
         self.seed = seed
@@ -107,21 +101,21 @@ class GeneratedSpider(Spider):
         self.documents = self.random.randint(3, 8)
         self.style = self.random.choice(("list", "generator", "coroutine", "async"))
         self.delays_ms = self.random.choice((0, 0, 3, 15))
-        self.asked: dict[str, int] = {}
+        self.asked = {}
 
     @classmethod
-    def from_crawler(cls, crawler: Crawler, *args: Any, **kwargs: Any) -> Any:
+    def from_crawler(cls, crawler, *args, **kwargs):
         spider = super().from_crawler(crawler, *args, **kwargs)
         spider.prepare(crawler)
         return spider
 
-    def prepare(self, crawler: Crawler) -> None:
+    def prepare(self, crawler):
         """Connect the spider with its crawl."""
 
-    async def start(self) -> AsyncIterator[Any]:
+    async def start(self):
         yield Request(f"{HOST}/")
 
-    async def respond(self, request: Request) -> tuple[int, dict[str, str], str]:
+    async def respond(self, request):
         """Return status, headers and body, some milliseconds later."""
         parts = urlsplit(request.url)
         path = parts.path + (f"?{parts.query}" if parts.query else "")
@@ -132,51 +126,51 @@ class GeneratedSpider(Spider):
         answer = self.answer(path, request, count)
         return (200, {}, answer) if isinstance(answer, str) else answer
 
-    def answer(self, path: str, request: Request, count: int) -> Any:
+    def answer(self, path, request, count):
         """Return the body for a path, or (status, headers, body)."""
         if path == "/":
             return page("Home", prose("home", 40), links(self.listed()))
         return self.document(number_in(path))
 
-    def listed(self) -> list[str]:
+    def listed(self):
         """Return the URLs of the home page: documents and copies of them, shuffled."""
         urls = [f"/d/{number}" for number in range(self.documents)]
         urls += [f"/d/{number}?print={copy}" for number in range(2) for copy in range(2)]
         self.random.shuffle(urls)
         return urls
 
-    def document(self, number: int, more: str = "") -> str:
+    def document(self, number, more=""):
         """Return a document with a name and a text of its own."""
         return page(self.named(number), prose(f"document {number}"), more)
 
-    def named(self, number: int) -> str:
+    def named(self, number):
         """Return the name of a document."""
         return f"{prose(f'name {number}', 2)} {number}"
 
-    def parse(self, response: Response) -> Any:
+    def parse(self, response):
         return [response.follow(a, self.styled(self.parse_document)) for a in response.css("a.d")]
 
-    def parse_document(self, response: Response) -> Any:
+    def parse_document(self, response):
         return [named_item(response)]
 
-    def styled(self, callback: Callable[..., Any]) -> Any:
+    def styled(self, callback):
         """Return a callback in the style of this crawl: list, generator, coroutine, async generator."""
         return getattr(self, f"{callback.__name__}_{self.style}", callback)
 
-    def parse_document_generator(self, response: Response) -> Any:
+    def parse_document_generator(self, response):
         yield from self.parse_document(response)
 
-    async def parse_document_coroutine(self, response: Response) -> Any:
+    async def parse_document_coroutine(self, response):
         await asyncio.sleep(0.002)
         return self.parse_document(response)
 
-    async def parse_document_async(self, response: Response) -> Any:
+    async def parse_document_async(self, response):
         for output in self.parse_document(response):
             await asyncio.sleep(0.001)
             yield output
 
 
-def number_in(path: str) -> int:
+def number_in(path):
     """Return the number in ``/kind/number…``."""
     return int(urlsplit(path).path.split("/")[2])
 

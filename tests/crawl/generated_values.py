@@ -6,15 +6,9 @@ import json
 from datetime import date, datetime, time
 from decimal import Decimal
 from pathlib import PurePosixPath
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 from tests.crawl.generated_spiders import GeneratedSpider, links, number_in, page, prose
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from scrapy import Request
-    from scrapy.http import Response
 
 
 class Marked(GeneratedSpider):
@@ -23,16 +17,16 @@ class Marked(GeneratedSpider):
     ways = ("picture", "file", "attribute", "number", "script", "price")
     pauses = True
 
-    def document(self, number: int, more: str = "") -> str:
+    def document(self, number, more=""):
         file = f'<a class="f" href="/get?file={number}">File</a>'
         script = f'<script id="s">{{"seat": {number}, "price": "{number}.50"}}</script>'
         seat = f'<b data-seat="row {number}" data-number={number}></b>'
         marked = f'<img src="/pictures/{number}.jpg">{file}{seat}{script}'
         return page("Picture", prose("licence"), marked)
 
-    def parse_document(self, response: Response) -> Any:
+    def parse_document(self, response):
         script = "script#s::text"
-        found: dict[str, Callable[[], Any]] = {
+        found = {
             "picture": response.css("img::attr(src)").get,
             "file": lambda: response.urljoin(response.css("a.f::attr(href)").get()),
             "attribute": response.css("b::attr(data-seat)").get,
@@ -51,7 +45,7 @@ class Offers(GeneratedSpider):
         "SCHEDULER_MEMORY_QUEUE": "scrapy.squeues.FifoMemoryQueue"
     }
 
-    def listed(self) -> list[str]:
+    def listed(self):
         others = [f"/d/{number}" for number in range(100, 125)] if self.way == "row" else []
         if self.way == "row after copies":
             others = [
@@ -59,7 +53,7 @@ class Offers(GeneratedSpider):
             ]
         return others + super().listed()
 
-    def document(self, number: int, more: str = "") -> str:
+    def document(self, number, more=""):
         if number >= 100:
             row = f'<b data-row="row {number}">Row {number}</b>'
             return page(self.named(number), prose(f"document {number}"), row)
@@ -75,7 +69,7 @@ class Offers(GeneratedSpider):
             "Offer", prose("offer"), marked.get(self.way, f'<b data-row="row {number}"></b>')
         )
 
-    def parse_document(self, response: Response) -> Any:
+    def parse_document(self, response):
         if self.way == "price":
             return [{"content": response.css("i::text").get()}]
         if self.way == "number":
@@ -93,16 +87,16 @@ class Objects(GeneratedSpider):
     ways = ("price", "day", "set", "path", "price two", "day two", "time two")
     pauses = True
 
-    def document(self, number: int, more: str = "") -> str:
+    def document(self, number, more=""):
         value = (
             f'<b data-price="{number}.25" data-day="2024-05-{number + 1:02}">Adults, children</b>'
         )
         return page("Offer", prose("offer"), f'{value}<a class="f" href="/f/{number}.pdf">File</a>')
 
-    def parse_document(self, response: Response) -> Any:
+    def parse_document(self, response):
         values = response.css("b")[0].attrib
         day = date.fromisoformat(values["data-day"])
-        found: dict[str, Any] = {
+        found = {
             "price": Decimal(values["data-price"]),
             "day": day,
             "time": datetime.combine(day, time(19, 30)),
@@ -120,7 +114,7 @@ class Overlapping(GeneratedSpider):
     ways = ("names", "numbers", "links", "more")
     pauses = True
 
-    def answer(self, path: str, request: Request, count: int) -> Any:
+    def answer(self, path, request, count):
         if path == "/":
             return super().answer(path, request, count)
         place = number_in(path)
@@ -131,7 +125,7 @@ class Overlapping(GeneratedSpider):
         )
         return page("Offers", prose("offers", 150), rows)
 
-    def parse_document(self, response: Response) -> Any:
+    def parse_document(self, response):
         for entry in response.css("p.e"):
             if self.way == "links":
                 yield {"content": entry.css("a::attr(href)").get()}
@@ -151,19 +145,19 @@ class OneEntry(GeneratedSpider):
     follows = False
     pauses = True
 
-    def answer(self, path: str, request: Request, count: int) -> Any:
+    def answer(self, path, request, count):
         if not path.startswith("/e/"):
             return super().answer(path, request, count)
         entry = f"<h3>{self.named(number_in(path) + 100)}</h3>"
         return page("Which mill is open?", prose("search", 120), entry)
 
-    def parse(self, response: Response) -> Any:
+    def parse(self, response):
         if self.way == "late hits":
             yield from super().parse(response)
         for number in range(2 * self.documents):
             yield response.follow(f"/e/{number}", self.parse_document, priority=-1)
 
-    def parse_document(self, response: Response) -> Any:
+    def parse_document(self, response):
         item = {"content": response.css("h3::text, h1::text").getall()[-1]}
         if self.way == "answers":
             item["question"] = response.css("h1::text").get()

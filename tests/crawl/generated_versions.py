@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 from scrapy.linkextractors import LinkExtractor
 from scrapy.spiders import CrawlSpider, Rule
@@ -18,17 +18,13 @@ from tests.crawl.generated_spiders import (
     prose,
 )
 
-if TYPE_CHECKING:
-    from scrapy import Request
-    from scrapy.http import Response
-
 
 class Depth(GeneratedSpider):
     """A copy of a list is reached at the depth limit, before the list itself."""
 
     settings_of_shape: ClassVar[dict[str, Any]] = {"DEPTH_LIMIT": 3}
 
-    def answer(self, path: str, request: Request, count: int) -> Any:
+    def answer(self, path, request, count):
         if path == "/":
             return page("Home", prose("home", 40), links(["/late/archive", "/news"], "l"))
         if path == "/news":
@@ -40,12 +36,12 @@ class Depth(GeneratedSpider):
             return page("Archive", prose("archive"), links(urls))
         return super().answer(path, request, count)
 
-    async def respond(self, request: Request) -> tuple[int, dict[str, str], str]:
+    async def respond(self, request):
         if "/late/" in request.url:
             await asyncio.sleep(0.05)
         return await super().respond(request)
 
-    def parse(self, response: Response) -> Any:
+    def parse(self, response):
         if response.css("a.l, a.d"):
             return [response.follow(a, self.parse) for a in response.css("a.l, a.d")]
         return self.parse_document(response)
@@ -54,11 +50,11 @@ class Depth(GeneratedSpider):
 class _BaseVersions(GeneratedSpider):
     """Each document has another version, from which the crawl takes no item."""
 
-    def listed(self) -> list[str]:
+    def listed(self):
         other = [f"/amp/{number}" for number in range(self.documents)]
         return other + [f"/d/{number}" for number in range(self.documents)]
 
-    async def respond(self, request: Request) -> tuple[int, dict[str, str], str]:
+    async def respond(self, request):
         if "/d/" in request.url:
             await asyncio.sleep(0.03)
         return await super().respond(request)
@@ -72,7 +68,7 @@ class FollowRule(_BaseVersions, CrawlSpider):
         Rule(LinkExtractor(allow="/amp/")),
     )
 
-    def parse(self, response: Response) -> Any:
+    def parse(self, response):
         raise NotImplementedError
 
 
@@ -81,7 +77,7 @@ class Dispatch(_BaseVersions):
 
     pauses = True
 
-    def parse(self, response: Response) -> Any:
+    def parse(self, response):
         for a in response.css("a.d"):
             yield response.follow(a, self.parse)
         if "/d/" in response.url:
@@ -96,7 +92,7 @@ class Validated(_BaseVersions):
         "ITEM_PIPELINES": {f"{COMPONENTS}.ValidatingPipeline": 300}
     }
 
-    def parse_document(self, response: Response) -> Any:
+    def parse_document(self, response):
         if "/amp/" in response.url:
             return [{"content": response.css("h1::text").get(), "refused": self.way}]
         return [named_item(response)]
@@ -112,15 +108,15 @@ class RefusedOfTemplate(Validated):
         "CONCURRENT_REQUESTS": 1,
     }
 
-    def listed(self) -> list[str]:
+    def listed(self):
         return ["/d/99", *super().listed()]
 
-    def document(self, number: int, more: str = "") -> str:
+    def document(self, number, more=""):
         return page("Offer", prose("offer"), f'<b data-row="row {number}"></b>')
 
-    def parse_document(self, response: Response) -> Any:
+    def parse_document(self, response):
         content = response.css("b").attrib["data-row"]
-        items: list[dict[str, Any]] = [{"content": content}]
+        items = [{"content": content}]
         if "/amp/" in response.url:
             items[0]["refused"] = self.way
         if "one" in self.way:
@@ -133,7 +129,7 @@ class Landing(_BaseVersions):
 
     pauses = True
 
-    def parse_document(self, response: Response) -> Any:
+    def parse_document(self, response):
         if "/amp/" in response.url:
             return []
         return super().parse_document(response)
@@ -144,7 +140,7 @@ class Behind(_BaseVersions):
 
     ways = ("item first", "link first", "links only")
 
-    def answer(self, path: str, request: Request, count: int) -> Any:
+    def answer(self, path, request, count):
         number = number_in(path) if path != "/" else 0
         if path.startswith("/behind/"):
             return page(f"Behind {self.named(number)}", prose(f"behind {number}"))
@@ -153,7 +149,7 @@ class Behind(_BaseVersions):
             return self.document(number, links(further, "b"))
         return super().answer(path, request, count)
 
-    def parse_document(self, response: Response) -> Any:
+    def parse_document(self, response):
         if "/amp/" in response.url:
             return []
         item = [named_item(response)]
@@ -161,5 +157,5 @@ class Behind(_BaseVersions):
         orders = {"item first": item + further, "link first": further + item}
         return orders.get(self.way, further)
 
-    def parse_behind(self, response: Response) -> Any:
+    def parse_behind(self, response):
         return [named_item(response)]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 from scrapy import FormRequest, Request, signals
 from scrapy.downloadermiddlewares.retry import get_retry_request
@@ -21,21 +21,15 @@ from tests.crawl.generated_spiders import (
     prose,
 )
 
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
-
-    from scrapy.crawler import Crawler
-    from scrapy.http import Response
-
 
 class _BaseIdle(GeneratedSpider):
     """Requests what waits when the spider is idle."""
 
-    def prepare(self, crawler: Crawler) -> None:
+    def prepare(self, crawler):
         crawler.signals.connect(self.idle, signals.spider_idle)
-        self.waiting: list[Any] = []
+        self.waiting = []
 
-    def idle(self) -> None:
+    def idle(self):
         if self.waiting:
             waiting, self.waiting = self.waiting, []
             for request in waiting:
@@ -49,17 +43,17 @@ class _BaseWalled(_BaseIdle):
 
     wall = ""
 
-    def answer(self, path: str, request: Request, count: int) -> Any:
+    def answer(self, path, request, count):
         if path == "/open":
             return 200, {"Set-Cookie": "open=1; Path=/"}, page("Thanks", "You may go on now.")
         if path.startswith("/d/") and self.is_closed(request, count):
             return self.wall
         return super().answer(path, request, count)
 
-    def is_closed(self, request: Request, count: int) -> bool:
+    def is_closed(self, request, count):
         return b"open=1" not in (request.headers.get("Cookie") or b"")
 
-    def is_wall(self, response: Response) -> bool:
+    def is_wall(self, response):
         return "wall" in response.text or "Please wait" in response.text
 
 
@@ -74,22 +68,22 @@ class Login(_BaseWalled):
         '<form action="/open" method="post"><input name="u"><input type="password" name="p"></form>',
     )
 
-    def idle(self) -> None:
+    def idle(self):
         if self.waiting:
             urls, self.waiting = self.waiting, []
             again = {"callback": self.again, "cb_kwargs": {"urls": urls}}
             self.crawler.engine.crawl(Request(f"{HOST}/open", dont_filter=True, **again))
             raise DontCloseSpider
 
-    def again(self, response: Response, urls: list[str]) -> Any:
+    def again(self, response, urls):
         for url in urls:
             yield Request(url, self.parse_document, dont_filter=True)
 
-    def parse(self, response: Response) -> Any:
+    def parse(self, response):
         callback = self.parse_inline if self.way == "inline" else self.parse_document
         return [response.follow(a, callback) for a in response.css("a.d")]
 
-    def parse_document(self, response: Response) -> Any:
+    def parse_document(self, response):
         if not self.is_wall(response):
             yield named_item(response)
         elif self.way == "idle":
@@ -99,7 +93,7 @@ class Login(_BaseWalled):
                 response, callback=self.again, cb_kwargs={"urls": [response.url]}, dont_filter=True
             )
 
-    async def parse_inline(self, response: Response) -> Any:
+    async def parse_inline(self, response):
         if self.is_wall(response):
             form = FormRequest.from_response(response)
             await self.crawler.engine.download_async(form)
@@ -126,7 +120,7 @@ class Banned(_BaseWalled):
     wall = BAN
     settings_of_shape: ClassVar[dict[str, Any]] = {"SCHEDULER": f"{COMPONENTS}.QueueScheduler"}
 
-    def prepare(self, crawler: Crawler) -> None:
+    def prepare(self, crawler):
         super().prepare(crawler)
         if self.way == "plain":
             crawler.settings.set("DUPEFILTER_CLASS", "scrapy.dupefilters.BaseDupeFilter", "spider")
@@ -135,23 +129,23 @@ class Banned(_BaseWalled):
         self.late = 3 if self.way == "error" else self.random.choice((0, 0, 3))
         self.answered = 0
 
-    def is_closed(self, request: Request, count: int) -> bool:
+    def is_closed(self, request, count):
         self.answered += 1
         if self.answered <= self.late:
             return False
         return "t=" not in request.url if self.way == "buster" else count <= self.bans
 
-    def parse(self, response: Response) -> Any:
+    def parse(self, response):
         callback = self.parse_inline if self.way == "inline" else self.parse_document
         return [
             response.follow(a, callback, errback=self.failed_page, cb_kwargs={"attempt": 0})
             for a in response.css("a.d")
         ]
 
-    def failed_page(self, failure: Any) -> None:
+    def failed_page(self, failure):
         """Do nothing, as most errbacks."""
 
-    def parse_document(self, response: Response, attempt: int = 0) -> Any:
+    def parse_document(self, response, attempt=0):
         if not self.is_wall(response):
             return [named_item(response)]
         request, way = response.request, self.way
@@ -173,7 +167,7 @@ class Banned(_BaseWalled):
             self.waiting.append(request.replace(dont_filter=True))
         return [] if way != "kept" else [{"content": "a ban page", "url": response.url}]
 
-    async def parse_inline(self, response: Response, attempt: int = 0) -> Any:
+    async def parse_inline(self, response, attempt=0):
         while self.is_wall(response):
             again = Request(response.url, dont_filter=True)
             response = await self.crawler.engine.download_async(again)
@@ -188,11 +182,11 @@ class Errback(_BaseIdle):
         *("idle buster", "idle path", "all by engine"),
     )
 
-    async def later(self, request: Request) -> None:
+    async def later(self, request):
         await asyncio.sleep(0.01)
         self.crawler.engine.crawl(request)
 
-    def parse(self, response: Response) -> Any:
+    def parse(self, response):
         for a in response.css("a.d"):
             request = response.follow(a, self.parse_document, errback=self.failed)
             if self.way == "all by engine":
@@ -200,7 +194,7 @@ class Errback(_BaseIdle):
             else:
                 yield request
 
-    def failed(self, failure: Any) -> Any:
+    def failed(self, failure):
         request = failure.request
         if self.way == "engine":
             self.crawler.engine.crawl(request.replace(dont_filter=True))
@@ -230,7 +224,7 @@ class Gated(GeneratedSpider):
 
     ways = ("ask", "other callback", "constant", "poll")
 
-    def answer(self, path: str, request: Request, count: int) -> Any:
+    def answer(self, path, request, count):
         if path.startswith("/gate/"):
             number, step = number_in(path), int(path.split("/")[3])
             following = f"/gate/{number}/{step + 1}" if step < 3 else f"/d/{number}"
@@ -239,10 +233,10 @@ class Gated(GeneratedSpider):
             return page("One moment", prose("one moment"), links([following], "n"))
         return super().answer(path, request, count)
 
-    def listed(self) -> list[str]:
+    def listed(self):
         return [f"/gate/{number}/0" for number in range(self.documents)]
 
-    def parse_document(self, response: Response) -> Any:
+    def parse_document(self, response):
         links_on = response.css("a.n")
         if not links_on:
             return super().parse_document(response)
@@ -252,7 +246,7 @@ class Gated(GeneratedSpider):
         callback = self.parse_answer if self.way == "other callback" else self.parse_document
         return [response.follow(links_on[0], callback)]
 
-    def parse_answer(self, response: Response) -> Any:
+    def parse_answer(self, response):
         yield named_item(response)
 
 
@@ -263,15 +257,15 @@ class Polled(GeneratedSpider):
     contents = (1, 1, 2, 1, 3, 2, 1, 4)
     settings_of_shape: ClassVar[dict[str, Any]] = {"CONCURRENT_REQUESTS": 1}
 
-    async def start(self) -> AsyncIterator[Any]:
+    async def start(self):
         for _ in range(1 if self.way == "callback" else len(self.contents)):
             yield Request(f"{HOST}/status", dont_filter=True)
 
-    def answer(self, path: str, request: Request, count: int) -> Any:
+    def answer(self, path, request, count):
         content = self.contents[min(count, len(self.contents)) - 1]
         return page("Status", prose(f"status {content}"))
 
-    def parse(self, response: Response) -> Any:
+    def parse(self, response):
         yield {"content": (response.css("p::text").get() or "")[:40]}
         if self.way == "callback" and self.asked["/status"] < len(self.contents):
             yield response.request.replace(dont_filter=True)

@@ -1,27 +1,19 @@
 """A spider whose pages fail, by a script, once their copies were dropped; for the child process."""
 
-from __future__ import annotations
-
 import asyncio
 import os
 import signal
 import time
 from functools import partialmethod
-from typing import TYPE_CHECKING, Any
 
 from scrapy_simhash.crawl.retries import Retries
 from tests.crawl.spiders import PagesSpider, path_of
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable
-
-    from scrapy.http import Response
 
 DEADLINE_S = 60
 HELD_AT_MOST = 2
 
 
-async def until(happened: Callable[[], bool], what: str) -> None:
+async def until(happened, what):
     """Wait until something has happened."""
     latest = time.monotonic() + DEADLINE_S
     while not happened():
@@ -39,17 +31,15 @@ class ScriptedSpider(PagesSpider):
         further ones), ``raise``, ``kill`` (the process), or ``link to itself, keep``.
     """
 
-    def __init__(
-        self, *args: Any, copies: list[Any] = (), script: list[str] = (), **kwargs: Any
-    ) -> None:
+    def __init__(self, *args, copies=(), script=(), **kwargs):
         super().__init__(*args, **kwargs)
         self.copies = list(self.described_requests(copies))
         self.script = list(script)
 
-    def next_step(self) -> str:
+    def next_step(self):
         return self.script.pop(0) if self.script else "keep"
 
-    async def parse(self, response: Response, **kwargs: Any) -> AsyncIterator[Any]:
+    async def parse(self, response, **kwargs):
         self.note(response)
         step = self.next_step()
         copies, self.copies = self.copies, []
@@ -63,9 +53,7 @@ class ScriptedSpider(PagesSpider):
         for link in response.css("a.next::attr(href)").getall():
             yield response.follow(link)
 
-    async def outcome(
-        self, response: Response, step: str, item: dict[str, Any]
-    ) -> AsyncIterator[Any]:
+    async def outcome(self, response, step, item):
         if step == "kill":
             os.kill(os.getpid(), signal.SIGKILL)
         if step == "raise":
@@ -75,6 +63,6 @@ class ScriptedSpider(PagesSpider):
         yield {"url": response.url, **item}
 
 
-def hold_few_copies() -> None:
+def hold_few_copies():
     """Hold no copies beyond the second."""
     Retries.__init__ = partialmethod(Retries.__init__, max_held=HELD_AT_MOST)

@@ -2,11 +2,9 @@
 process.
 """
 
-from __future__ import annotations
-
 from dataclasses import make_dataclass
 from itertools import islice
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import urlsplit
 
 import attrs
@@ -16,15 +14,6 @@ from scrapy.http import HtmlResponse
 
 from scrapy_simhash import NearDuplicatePage
 
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Iterator
-
-    from scrapy.crawler import Crawler
-    from scrapy.http import Response
-    from twisted.python.failure import Failure
-    from typing_extensions import Self
-
-
 TAGS = tuple(f"simhash_{name}" for name in ("kind", "representative", "distance", "fingerprint"))
 TAGGED = [("url", str), *((name, Any, None) for name in TAGS)]
 
@@ -32,11 +21,11 @@ TAGGED = [("url", str), *((name, Any, None) for name in TAGS)]
 class PlainObject:
     """An object that itemadapter does not accept, but that Scrapy passes to pipelines."""
 
-    def __init__(self, url: str) -> None:
+    def __init__(self, url):
         self.url = url
 
 
-ITEM_TYPES: dict[str, Any] = {
+ITEM_TYPES = {
     "dict": dict,
     "dataclass": make_dataclass("DataclassItem", TAGGED),
     "attrs": attrs.make_class(
@@ -54,11 +43,11 @@ ITEM_TYPES: dict[str, Any] = {
 class FromCrawler:
     """A component that knows its crawler."""
 
-    def __init__(self, crawler: Crawler) -> None:
+    def __init__(self, crawler):
         self.crawler = crawler
 
     @classmethod
-    def from_crawler(cls, crawler: Crawler) -> Self:
+    def from_crawler(cls, crawler):
         return cls(crawler)
 
 
@@ -77,43 +66,36 @@ class PagesSpider(Spider):
     name = "pages"
 
     def __init__(
-        self,
-        *args: Any,
-        requests: list[Any],
-        item_type: str = "dict",
-        failing: tuple[str, ...] = (),
-        start_items: tuple[Any, ...] = (),
-        at_once: bool = False,
-        **kwargs: Any,
-    ) -> None:
+        self, *args, requests, item_type="dict", failing=(), start_items=(), at_once=False, **kwargs
+    ):
         super().__init__(*args, **kwargs)
         self.waiting = self.described_requests(requests)
         self.at_once = at_once
         self.item_type = ITEM_TYPES[item_type]
         self.failing = failing
         self.start_items = start_items
-        self.events: list[dict[str, Any]] = []
+        self.events = []
 
     @classmethod
-    def from_crawler(cls, crawler: Crawler, *args: Any, **kwargs: Any) -> PagesSpider:
+    def from_crawler(cls, crawler, *args, **kwargs):
         spider = super().from_crawler(crawler, *args, **kwargs)
         crawler.signals.connect(spider.go_on, signal=signals.spider_idle)
         return spider
 
-    async def start(self) -> AsyncIterator[Any]:
+    async def start(self):
         for item in self.start_items:
             yield item
         for request in self.waiting if self.at_once else islice(self.waiting, 1):
             yield request
 
-    def go_on(self) -> None:
+    def go_on(self):
         """Request the next page, because the one before is finished, with its items and links."""
         request = next(self.waiting, None)
         if request is not None:
             self.crawler.engine.crawl(request)
             raise DontCloseSpider
 
-    def described_requests(self, requests: list[Any]) -> Iterator[Request]:
+    def described_requests(self, requests):
         for described in requests:
             arguments = {"url": described} if isinstance(described, str) else dict(described)
             if "callback" in arguments:
@@ -122,7 +104,7 @@ class PagesSpider(Spider):
                 arguments["errback"] = self.errback
             yield Request(**arguments)
 
-    def note(self, response: Response, what: str = "callback", **more: Any) -> None:
+    def note(self, response, what="callback", **more):
         self.events.append(
             {
                 "what": what,
@@ -134,7 +116,7 @@ class PagesSpider(Spider):
             }
         )
 
-    def outputs(self, response: Response) -> list[Any]:
+    def outputs(self, response):
         self.note(response)
         if path_of(response) in self.failing:
             raise RuntimeError("this callback fails")
@@ -143,23 +125,23 @@ class PagesSpider(Spider):
             found = response.css("a.next::attr(href)").getall()
         return [self.item_type(url=response.url), *map(response.follow, found)]
 
-    def parse(self, response: Response) -> Iterator[Any]:
+    def parse(self, response):
         yield from self.outputs(response)
 
-    def parse_list(self, response: Response) -> list[Any]:
+    def parse_list(self, response):
         return self.outputs(response)
 
-    async def parse_coroutine(self, response: Response) -> list[Any]:
+    async def parse_coroutine(self, response):
         return self.outputs(response)
 
-    async def parse_async_generator(self, response: Response) -> AsyncIterator[Any]:
+    async def parse_async_generator(self, response):
         for output in self.outputs(response):
             yield output
 
-    def parse_nothing(self, response: Response) -> None:
+    def parse_nothing(self, response):
         self.note(response)
 
-    def errback(self, failure: Failure) -> Iterator[Any]:
+    def errback(self, failure):
         error = failure.value
         response = getattr(error, "response", None)
         if isinstance(error, NearDuplicatePage):
@@ -181,7 +163,7 @@ class PagesSpider(Spider):
             self.note(response, "errback", error=type(error).__name__)
 
 
-def path_of(response: Response) -> str:
+def path_of(response):
     parts = urlsplit(response.url)
     return parts.path + (f"?{parts.query}" if parts.query else "")
 
@@ -189,11 +171,11 @@ def path_of(response: Response) -> str:
 class ItemsSpider(PagesSpider):
     """Yields the items that are given for the path of a page."""
 
-    def __init__(self, *args: Any, items: dict[str, list[Any]], **kwargs: Any) -> None:
+    def __init__(self, *args, items, **kwargs):
         super().__init__(*args, **kwargs)
         self.items = items
 
-    def parse(self, response: Response) -> Iterator[Any]:
+    def parse(self, response):
         self.note(response)
         for item in self.items[path_of(response)]:
             yield {"url": response.url, **item}

@@ -1,25 +1,19 @@
 """Extractors that follow commands in the page, in the worker that fingerprints it."""
 
-from __future__ import annotations
-
 import json
 import os
 import re
 import signal
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, NoReturn
 
 from tests.crawl.pages import story
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
 
 OBEDIENT = "tests.crawl.worker_extractors.obedient"
 GO = "go"
 
 
-def page_with(order: str = "", *, number: int = 0, links: Iterable[str] = ()) -> str:
+def page_with(order="", *, number=0, links=()):
     """Return a page with a command in it. Pages of different numbers have nothing in common."""
     text = "".join(f"<p>{part}</p>" for part in story(number).split("\n"))
     text += "".join(f'<a class="next" href="{link}"></a>' for link in links)
@@ -27,7 +21,7 @@ def page_with(order: str = "", *, number: int = 0, links: Iterable[str] = ()) ->
     return f"<html><head><title>Page {number}</title></head><body>{mark}{text}</body></html>"
 
 
-def obedient(html: str) -> str:
+def obedient(html):
     """Follow the command of a page, then return its text."""
     found = re.search(r"<!-- order:(\w+) ?(.*?) -->", html)
     if found:
@@ -35,18 +29,18 @@ def obedient(html: str) -> str:
     return re.sub(r"<!--.*?-->|<[^>]*>", " ", html)
 
 
-def never(html: str) -> NoReturn:
+def never(html):
     """Never return; an extractor that hangs."""
     while True:
         time.sleep(3600)
 
 
-def _hold(_: str) -> None:
+def _hold(_):
     """Hang in C code that holds the GIL."""
     re.match(r"(a+)+$", "a" * 64 + "b")
 
 
-def _die(times_and_directory: str) -> None:
+def _die(times_and_directory):
     """Do it only so many times."""
     times, _, directory = times_and_directory.partition(" ")
     deaths = len(list(Path(directory).glob("death-*")))
@@ -55,41 +49,41 @@ def _die(times_and_directory: str) -> None:
         os._exit(1)
 
 
-def _raise(error: BaseException) -> NoReturn:
+def _raise(error):
     raise error
 
 
-def _print(text: str) -> None:
+def _print(text):
     print(text)
     os.write(1, text.encode())
 
 
-def _meet(directory: str) -> None:
+def _meet(directory):
     """Record the process id, and wait for the others."""
     _write(f"{directory}/{os.getpid()}", "")
     while not Path(directory, GO).exists():
         time.sleep(0.01)
 
 
-def _arrive(directory: str) -> NoReturn:
+def _arrive(directory):
     """Record the process id, and stay."""
     _write(f"{directory}/{os.getpid()}", "")
     never("")
 
 
-def _arrive_holding(directory: str) -> None:
+def _arrive_holding(directory):
     _write(f"{directory}/{os.getpid()}", "")
     _hold("")
 
 
-def _write(path: str, content: object) -> None:
+def _write(path, content):
     """Write the file at once, because a test waits for it."""
     temporary = Path(f"{path}.part")
     temporary.write_text(json.dumps(content), encoding="ascii")
     temporary.replace(path)
 
 
-ORDERS: dict[str, Callable[[str], object]] = {
+ORDERS = {
     "sleep": never,
     "hold": _hold,
     "nap": lambda seconds: time.sleep(float(seconds)),
