@@ -123,7 +123,10 @@ class PagesSpider(Spider):
         found = []
         if isinstance(response, HtmlResponse):
             found = response.css("a.next::attr(href)").getall()
-        return [self.item_type(url=response.url), *map(response.follow, found)]
+        # A page with requests for another callback leads on.
+        callback = response.request.callback
+        further = [response.follow(url, callback) for url in found]
+        return [self.item_type(url=response.url), *further]
 
     def parse(self, response):
         yield from self.outputs(response)
