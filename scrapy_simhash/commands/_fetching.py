@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 from scrapy import Request, Spider
 from scrapy.crawler import AsyncCrawlerProcess, CrawlerProcess
-from scrapy.exceptions import IgnoreRequest
 from scrapy.http import HtmlResponse, TextResponse
 from scrapy.spidermiddlewares.httperror import HttpError
 
@@ -51,30 +50,21 @@ class _FetchSpider(Spider):
             )
 
     def keep_page(self, response: Response, name: str) -> None:
-        if isinstance(response, TextResponse):
-            # A crawl judges only the responses that are an HtmlResponse.
-            is_html = isinstance(response, HtmlResponse)
-            try:
-                page = document_of(name, response.text, html=is_html, url=response.url)
-                self.answers[name] = page
-            except Unreadable as error:
-                self.answers[name] = str(error)
-            return
-        header = response.headers.get("Content-Type") or b"no Content-Type"
-        self.answers[name] = (
-            f"{name} is not text ({header.decode('latin-1')}): save its text to a file, and name "
-            "that file"
-        )
+        # A crawl judges only the responses that are an HtmlResponse.
+        is_html = isinstance(response, HtmlResponse)
+        try:
+            if not isinstance(response, TextResponse):
+                raise Unreadable("not text: save its text to a file, and name that file", name)
+            self.answers[name] = document_of(name, response.text, html=is_html, url=response.url)
+        except Unreadable as error:
+            self.answers[name] = error.reason
 
     def keep_problem(self, failure: Any) -> None:
         error, name = failure.value, failure.request.cb_kwargs["name"]
+        problem = f"{type(error).__name__}: {error}"
         if isinstance(error, HttpError):
             problem = f"the server answered {error.response.status}"
-        elif isinstance(error, IgnoreRequest) and "robots" in str(error).lower():
-            problem = "the site's robots.txt forbids it (setting ROBOTSTXT_OBEY)"
-        else:
-            problem = f"{type(error).__name__}: {error}".rstrip(": ")
-        self.answers[name] = f"{name} cannot be fetched: {problem}"
+        self.answers[name] = f"it cannot be fetched ({problem})"
 
 
 def fetch_all(urls: Iterable[str], settings: Settings, max_bytes: int) -> dict[str, Document]:
@@ -87,10 +77,8 @@ def fetch_all(urls: Iterable[str], settings: Settings, max_bytes: int) -> dict[s
     """
     settings = settings.copy()
     settings.setdict(_OVERRIDDEN | {"DOWNLOAD_MAXSIZE": max_bytes}, priority="cmdline")
-    nothing = (
-        "cannot be fetched: no response arrived; `scrapy simhash … --loglevel DEBUG` shows more"
-    )
-    answers: dict[str, Document | str] = {url: f"{url} {nothing}" for url in urls}
+    nothing = "no response arrived; `scrapy simhash … --loglevel DEBUG` shows more"
+    answers: dict[str, Document | str] = dict.fromkeys(urls, nothing)
     # CrawlerProcess works with every reactor; AsyncCrawlerProcess works without one.
     has_reactor = settings.getbool("TWISTED_REACTOR_ENABLED")
     process = (CrawlerProcess if has_reactor else AsyncCrawlerProcess)(settings)
@@ -103,7 +91,7 @@ def fetch_all(urls: Iterable[str], settings: Settings, max_bytes: int) -> dict[s
         if (reactor := sys.modules.get("twisted.internet.reactor")) is not None:
             reactor.getThreadPool().stop()
         raise
-    for answer in answers.values():
+    for url, answer in answers.items():
         if isinstance(answer, str):
-            raise SimhashError(answer)
+            raise SimhashError(f"{url}: {answer}")
     return {url: answer for url, answer in answers.items() if isinstance(answer, Document)}

@@ -10,7 +10,7 @@ from __future__ import annotations
 import shutil
 from collections import Counter
 from contextlib import closing, contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from scrapy_simhash.documents.files import discard
@@ -39,20 +39,11 @@ _ENTRY, _LINE, _STATE, _NOTE, _TEXT, _PROBLEM = b"E", b"N", b"S", b"U", b"X", b"
 
 @dataclass
 class CheckReport:
-    """The result of a check.
+    """The result of a check: numbers of readable rows, and the first 100 problems, in sentences."""
 
-    :param near_duplicates: number of readable log lines; in Redis, before the first damaged one.
-    :param problems: the first 100 problems, each a sentence.
-    """
-
-    entries: int = 0
-    near_duplicates: int = 0
-    problems: list[str] = field(default_factory=list)
-
-    def add(self, problem: str) -> None:
-        """Add a problem, unless the report has 100."""
-        if len(self.problems) < MAX_PROBLEMS:
-            self.problems.append(problem)
+    entries: int
+    near_duplicates: int
+    problems: list[str]
 
 
 @dataclass
@@ -77,56 +68,47 @@ def check(where: Location) -> CheckReport:
     :raises IndexCorrupt: the manifest or files cannot be read; for files, `repair` may help.
     :raises StorageError: the index is missing, open elsewhere, of another format, or unreachable.
     """
-    report = CheckReport()
     if isinstance(where, RedisAddress):
         with where.opened_store() as store:
-            for problem in store.problems():
-                report.add(problem)
-            report.entries = len(store)
+            problems, lines = [*store.problems()], 0
             try:
-                for _ in store.near_duplicates():
-                    report.near_duplicates += 1
+                lines = sum(1 for _ in store.near_duplicates())
             except IndexCorrupt as error:
-                report.add(error.detail)
-        return report
+                problems.append(error.detail)
+            return CheckReport(len(store), lines, problems[:MAX_PROBLEMS])
+    kinds: Counter[bytes] = Counter()
     with opened_database(where) as (manifest, database):
-        _check_rows(database, manifest, report)
-    return report
+        problems = [*_problems(database, manifest.plan.bits // 8, kinds)]
+    return CheckReport(kinds[_ENTRY], kinds[_LINE], problems[:MAX_PROBLEMS])
 
 
-def _check_rows(database: Database, manifest: Manifest, report: CheckReport) -> None:
-    """Check all rows."""
+def _problems(database: Database, width_bytes: int, kinds: Counter[bytes]) -> Iterator[str]:
+    """Yield what is wrong with the rows of a database, and count them by kind."""
     last_sequence = text_bytes = 0
     state: State | None = None
-    width_bytes = manifest.plan.bits // 8
-    if next(database.rows(b"", records.END), None) is None:
-        return  # a new database without any write
     for kind, content in _rows(database, width_bytes):
+        kinds[kind] += 1
         if kind == _PROBLEM:
-            report.add(content)
+            yield content
         elif kind == _STATE:
             state = content
         elif kind == _ENTRY:
-            report.entries += 1
             last_sequence = max(last_sequence, content.number, content.last_sequence)
         elif kind == _LINE:
-            report.near_duplicates += 1
             last_sequence = max(last_sequence, content.sequence)
         elif kind == _TEXT:
             key, text = content
             text_bytes += len(records.text_row_key(key)) + len(text)
     if state is None:
-        if database.get(records.STATE_KEY) is None:  # else it was reported as damaged
-            report.add("the state row is missing")
+        if kinds and database.get(records.STATE_KEY) is None:  # else it was yielded as damaged
+            yield "the state row is missing"
         return
-    for what, counted, found in (
-        ("entries", state.entries, report.entries),
-        ("bytes of texts", state.text_bytes, text_bytes),
-    ):
-        if counted != found:
-            report.add(f"the state row counts {counted} {what}, but there are {found}")
+    if state.entries != kinds[_ENTRY]:
+        yield f"the state row counts {state.entries} entries, but there are {kinds[_ENTRY]}"
+    if state.text_bytes != text_bytes:
+        yield f"the state row counts {state.text_bytes} bytes of texts, but there are {text_bytes}"
     if last_sequence >= state.next_sequence:
-        report.add(
+        yield (
             f"sequence {last_sequence} is in use, but the state row says that "
             f"{state.next_sequence} comes next"
         )
