@@ -10,7 +10,6 @@ found ones, and F1 the harmonic mean of both. The highest F1 wins.
 from __future__ import annotations
 
 import random
-from collections import Counter
 from dataclasses import dataclass, replace
 from itertools import islice
 from math import ceil
@@ -27,6 +26,7 @@ from scrapy_simhash.index.plan import choose_plan
 from scrapy_simhash.resemblance import NEAR_DUPLICATE, resemblance, shingle_length, shingle_tokens
 
 if TYPE_CHECKING:
+    from collections import Counter
     from collections.abc import Iterable, Iterator, Sequence
 
     from scrapy_simhash.confirmation import Confirmation
@@ -239,18 +239,6 @@ def resemblances(texts: Sequence[str]) -> Iterator[Array]:
         yield shared / np.maximum(size + sizes - shared, 1)
 
 
-class Sample(NamedTuple):
-    """A random sample of the readable documents, each with a name of its own.
-
-    :param read: number of readable documents.
-    :param left_out: number of documents that were not read or not fingerprinted, by reason.
-    """
-
-    documents: list[Document]
-    read: int
-    left_out: Counter[str]
-
-
 class SampledPage(NamedTuple):
     """A page of the sample that has a fingerprint, and its evidence."""
 
@@ -259,12 +247,15 @@ class SampledPage(NamedTuple):
     evidence: Evidence
 
 
-def draw(documents: Iterable[Document | Unreadable], size: int) -> Sample:
+def draw(
+    documents: Iterable[Document | Unreadable], size: int, left_out: Counter[str]
+) -> tuple[list[Document], int]:
     """Return a uniform random sample of at most `size` documents, drawn in one pass (Vitter's
-    algorithm R). Two calls with the same documents return the same sample.
+    algorithm R), and the number of readable documents. Count the others in `left_out`, by reason.
+
+    Two calls with the same documents return the same sample.
     """
     drawn: list[Document] = []
-    left_out: Counter[str] = Counter()
     read = 0
     chance = random.Random(1)  # noqa: S311 - no secret
     for document in documents:
@@ -275,10 +266,7 @@ def draw(documents: Iterable[Document | Unreadable], size: int) -> Sample:
         read += 1
         if place < size:
             drawn[place : place + 1] = [document]
-    by_name = {document.name: document for document in drawn}
-    if repeated := len(drawn) - len(by_name):
-        left_out["repeated name"] = repeated
-    return Sample(list(by_name.values()), read, left_out)
+    return drawn, read
 
 
 def fingerprinted(

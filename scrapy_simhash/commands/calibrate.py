@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 from scrapy_simhash.commands._command import Command, number
@@ -27,11 +28,11 @@ def _run(options: argparse.Namespace) -> None:
     paths = existing_paths(options.files)
     read, present = options.settings, options.settings.preset
     detector = Detector(present.scheme, min_tokens=read("SIMHASH_MIN_TOKENS"))
-    sample = draw(make_reader(options).documents(paths), options.sample)
-    if not sample.read:
+    left_out: Counter[str] = Counter()
+    sample, readable = draw(make_reader(options).documents(paths), options.sample, left_out)
+    if not readable:
         raise SimhashError(f"no page could be read from {', '.join(options.files)}")
-    documents = progress(sample.documents, "pages")
-    pages = list(fingerprinted(documents, detector, sample.left_out))
+    pages = list(fingerprinted(progress(sample, "pages"), detector, left_out))
     found = calibrate(pages, detector, present.max_distance, present.confirmation)
     settings = {
         "SIMHASH_PRESET": read.given.get("SIMHASH_PRESET", DEFAULT_PRESET),
@@ -40,11 +41,11 @@ def _run(options: argparse.Namespace) -> None:
     if found.min_resemblance:
         settings["SIMHASH_MIN_RESEMBLANCE"] = found.min_resemblance
     result: dict[str, Any] = {
-        "read": sample.read,
+        "read": readable,
         "pages": len(pages),
-        "left_out": dict(sample.left_out),
+        "left_out": dict(left_out),
+        **vars(found),
     }
-    result |= vars(found)
     arrays = {"recall": result.pop("recall"), "wrong": result.pop("wrong")}
     if options.json:
         arrays = {name: array.round(4).tolist() for name, array in arrays.items()}

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 import tempfile
 from contextlib import ExitStack
 from functools import partial
-from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, get_args
 
@@ -47,7 +45,6 @@ _ADVICE = {
     "not_json": "they are no JSON objects; --verdicts FILE shows which",
     "no_field": "--text-field or --html-field names another field",
 }
-_MAX_NAME_BYTES = 255
 
 
 def _run(options: argparse.Namespace) -> int:
@@ -118,29 +115,13 @@ def _report(summary: DedupeSummary, options: argparse.Namespace) -> int:
 
 
 def _check(options: argparse.Namespace) -> None:
-    """Exit, or raise SimhashError, for options that are wrong whatever the files contain."""
-    for is_wrong, message in (
-        (
-            options.output is None and options.verdicts is None,
-            "-o OUT or --verdicts FILE is needed",
-        ),
-        (
-            options.json and options.output == "-",
-            "--json and -o - would both write to standard output",
-        ),
-        (options.files.count("-") > 1, "standard input can be read once"),
-        ("-" in options.against, "--against needs the name of a file or an index"),
-        (
-            options.delimiter not in (None, "tab") and len(options.delimiter) != 1,
-            f"--delimiter {options.delimiter!r}: one character is needed, or tab",
-        ),
-        (
-            options.verdicts == "-",
-            "--verdicts needs the name of a file; -o - is for standard output",
-        ),
-    ):
-        if is_wrong:
-            options.error(message)
+    """Exit for options that are wrong whatever the files contain."""
+    if options.output is None and options.verdicts is None:
+        options.error("-o OUT or --verdicts FILE is needed")
+    if options.files.count("-") > 1:
+        options.error("standard input can be read once")
+    if options.delimiter not in (None, "tab") and len(options.delimiter) != 1:
+        options.error(f"--delimiter {options.delimiter!r}: one character is needed, or tab")
 
 
 def _paths(options: argparse.Namespace, stack: ExitStack) -> DedupePaths:
@@ -167,19 +148,11 @@ def _paths(options: argparse.Namespace, stack: ExitStack) -> DedupePaths:
         output=output,
         verdicts=verdicts,
         index=index,
-        state=_state_folder(result),
+        state=result.with_name(result.name + _STATE),
         overwrite=options.overwrite,
         restart=options.restart,
         against=[*map(file_path, options.against)],
     )
-
-
-def _state_folder(result: Path) -> Path:
-    """Return the path of the state of a run, beside its result. A long name becomes a hash."""
-    name = result.name + _STATE
-    if len(os.fsencode(name)) > _MAX_NAME_BYTES:
-        name = f".simhash-{sha256(os.fsencode(name)).hexdigest()[:16]}{_STATE}"
-    return result.with_name(name)
 
 
 def _arguments(parser: argparse.ArgumentParser) -> None:

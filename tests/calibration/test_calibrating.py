@@ -1,11 +1,12 @@
 """`calibrate` counts the pairs of a sample, and chooses the k and least resemblance that fit best."""
 
+from collections import Counter
 from itertools import combinations
 
 import numpy as np
 import pytest
 
-from scrapy_simhash.calibration import calibrate, draw, fingerprinted
+from scrapy_simhash.calibration import calibrate, fingerprinted
 from scrapy_simhash.confirmation import Confirmation
 from scrapy_simhash.detector import Detector
 from scrapy_simhash.documents.reader import Document
@@ -27,8 +28,7 @@ def calibrated(texts, preset="wide", confirmation=None, *, max_distance=None):
     ]
     chosen = PRESETS[preset]
     detector = Detector(chosen.scheme)
-    sample = draw(documents, 1000)
-    pages = list(fingerprinted(sample.documents, detector, sample.left_out))
+    pages = list(fingerprinted(documents, detector, Counter()))
     k = chosen.max_distance if max_distance is None else max_distance
     return pages, calibrate(pages, detector, k, confirmation or chosen.confirmation)
 
