@@ -11,7 +11,6 @@ import secrets
 from collections import Counter
 from contextlib import ExitStack
 from dataclasses import replace
-from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
 import xxhash
@@ -222,10 +221,13 @@ def page_for_worker(response: TextResponse) -> str | bytes:
 
 async def result_of(future: Future[_Result]) -> _Result:
     """Return the result of a future that is completed in the event loop, or raise its error."""
-    done: Deferred[None] = Deferred()
-    # Without asyncio, a deferred does not wait for the event loop.
-    answer = partial(done.callback, None)
-    answered = answer if is_asyncio_available() else partial(call_later, 0, answer)
-    future.add_done_callback(lambda _: answered())
-    await maybe_deferred_to_future(done)
+    if is_asyncio_available():
+        done = asyncio.get_running_loop().create_future()
+        future.add_done_callback(lambda _: None if done.done() else done.set_result(None))
+        await done
+    else:
+        answered: Deferred[None] = Deferred()
+        # A deferred does not wait for the event loop.
+        future.add_done_callback(lambda _: call_later(0, answered.callback, None))
+        await maybe_deferred_to_future(answered)
     return future.result()

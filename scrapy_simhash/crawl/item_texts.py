@@ -71,10 +71,18 @@ class ItemTexts:
         self._urls = urls
         self._texts = _read(item)
         self._with_numbers = _read(item, all_numbers=True)
+        short = (text for text in self._with_numbers if len(text) <= _MAX_CHARACTERS)
+        self._short = [*islice(short, _MAX_VALUES)]
+        self._words_of: dict[str, tuple[str, ...]] = {}
+
+    def _words(self, text: str) -> tuple[str, ...]:
+        if text not in self._words_of:
+            self._words_of[text] = _words(text)
+        return self._words_of[text]
 
     @cached_property
     def _text_words(self) -> list[tuple[str, ...]]:
-        return [_words(text) for text in self._texts[:_MAX_VALUES]]
+        return [self._words(text) for text in self._texts[:_MAX_VALUES]]
 
     @cached_property
     def words(self) -> list[tuple[str, ...]]:
@@ -103,17 +111,15 @@ class ItemTexts:
 
     def short(self) -> Iterator[tuple[str, int]]:
         """Yield the shorter texts with their hashes. A number counts for its place only."""
-        texts = (text for text in self._with_numbers if len(text) <= _MAX_CHARACTERS)
-        for place, text in enumerate(islice(texts, _MAX_VALUES)):
+        for place, text in enumerate(self._short):
             yield text, stable_hash(text if any(map(str.isalpha, text)) else (place, text))
 
     def numbers(self) -> list[str]:
         """Return the shorter texts without words, such as numbers and sizes, but no times."""
-        texts = (text.strip() for text, _ in self.short())
         return [
             text
-            for text in texts
-            if text and all(map(str.isdigit, _words(text))) and not _NO_ENTRY.fullmatch(text)
+            for text in map(str.strip, self._short)
+            if text and all(map(str.isdigit, self._words(text))) and not _NO_ENTRY.fullmatch(text)
         ]
 
     def hashes(self) -> set[int]:

@@ -90,8 +90,12 @@ class PageTexts:
 
 def missing(words: Iterable[str], response: Response) -> Collection[str]:
     """Return the words that the markup of a page lacks."""
-    markup = _markup_of(response)
-    missed: Collection[str] = [*words]
+    missed = _missing_in(_text_of(response), [*words])
+    return _missing_in(repr(response.headers), missed) if missed else missed
+
+
+def _missing_in(markup: str, words: Collection[str]) -> Collection[str]:
+    missed = words
     if not markup.isascii():  # else it is folded at once
         missed = [word for word in missed if not _is_written(word, markup)]
     if missed:
@@ -131,8 +135,11 @@ def lacks(said: str, word: str) -> bool:
 
 def _markup_of(response: Response) -> str:
     """Return the markup of a page, and its headers."""
-    text = response.text if isinstance(response, TextResponse) else ""
-    return f"{text}{_HEADERS}{response.headers!r}"
+    return f"{_text_of(response)}{_HEADERS}{response.headers!r}"
+
+
+def _text_of(response: Response) -> str:
+    return response.text if isinstance(response, TextResponse) else ""
 
 
 def _number(text: str) -> str:

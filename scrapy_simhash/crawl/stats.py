@@ -35,6 +35,8 @@ class CrawlStats:
 
     def __init__(self, collector: StatsCollector, prefix: str) -> None:
         self._collector = collector
+        # Recent releases of Scrapy look up and wrap the methods of a collector at each access.
+        self._add, self._set = collector.inc_value, collector.set_value
         self._prefix = prefix
         self.patterns = PatternCounts()
         self.copies: Counter[str] = Counter()
@@ -45,7 +47,7 @@ class CrawlStats:
 
     def count(self, name: str, by: int = 1) -> None:
         """Add to ``<prefix>/<name>``."""
-        self._collector.inc_value(f"{self._prefix}/{name}", by)
+        self._add(f"{self._prefix}/{name}", by)
 
     def counted(self, name: str) -> int:
         """Return the value of ``<prefix>/<name>``."""
@@ -108,7 +110,7 @@ class CrawlStats:
     def index_size(self, entries: int | None) -> None:
         """Set the stat of the number of entries in the index, unless it is unknown."""
         if entries is not None:
-            self._collector.set_value(f"{self._prefix}/index/size", entries)
+            self._set(f"{self._prefix}/index/size", entries)
 
     def summary(self, what: str, action: PolicyAction) -> str:
         """Return one line: counts of verdicts and of what was done, and the largest clusters."""
@@ -140,8 +142,10 @@ class CrawlStats:
         return "; ".join(parts)
 
     def _add_ms(self, step: str, milliseconds: float) -> None:
-        self._times_ms[step] += milliseconds
-        self._collector.set_value(f"{self._prefix}/time/{step}_ms", int(self._times_ms[step]))
+        before_ms = self._times_ms[step]
+        self._times_ms[step] = after_ms = before_ms + milliseconds
+        if not before_ms or int(after_ms) > int(before_ms):
+            self._set(f"{self._prefix}/time/{step}_ms", int(after_ms))
 
 
 class ErrorLog:
