@@ -24,7 +24,6 @@ END = b"\xff" * 64
 MAX_ORDINAL = (1 << 32) - 1
 _STATE = struct.Struct(">QQQQ")
 SEQUENCE_BYTES = 5
-MAX_SEQUENCE = (1 << 8 * SEQUENCE_BYTES) - 1
 _TIME_BYTES = 4
 _NO_FLAGS = b"\0"
 _GAVE_ITEMS = b"\1"

@@ -16,7 +16,6 @@ from scrapy_simhash.errors import (
     IndexMismatch,
     IndexMissing,
     SchemeError,
-    StorageError,
 )
 from scrapy_simhash.index.database import REDIS_REMEDY, corrupt
 from scrapy_simhash.index.index import Index, rules_of
@@ -116,17 +115,13 @@ class RedisAddress:
         )
 
     def store(
-        self,
-        lease_s: float = DEFAULT_LEASE_S,
-        new: Callable[[], Manifest] | None = None,
-        *,
-        must_be_new: bool = False,
+        self, lease_s: float = DEFAULT_LEASE_S, new: Callable[[], Manifest] | None = None
     ) -> RedisStore:
         """Open the store of the index, to read and change it without the rules of a crawl.
 
         :param new: returns the manifest with which the index is created if it is missing.
         :raises SchemeError: the name is not valid, or redis-py is missing.
-        :raises StorageError: there is no index (IndexMissing); or it must be new, and is not.
+        :raises StorageError: there is no index (IndexMissing), or the server fails.
         """
         if not self.name or "{" in self.name or "}" in self.name:
             raise SchemeError(
@@ -147,10 +142,8 @@ class RedisAddress:
             text = server.call("GET", "manifest")
             if text is None and new is not None:
                 # NX: another process may have been faster, and then its manifest counts.
-                must_be_new &= not server.call("SET", "manifest", new().to_json(), "NX")
+                server.call("SET", "manifest", new().to_json(), "NX")
                 text = server.call("GET", "manifest")
-            if must_be_new:
-                raise StorageError(str(self), "there is an index of that name: choose a new name")
             if text is None:
                 raise IndexMissing(server.location, "there is no index of that name")
             manifest = Manifest.from_json(server.location, text)
@@ -159,10 +152,9 @@ class RedisAddress:
             server.close()
             raise
 
-    def opened_store(self, new: Manifest | None = None) -> AbstractContextManager[RedisStore]:
-        """Return a context that opens and closes the store; with a manifest, of a new index."""
-        made = None if new is None else lambda: new
-        return closing(self.store(new=made, must_be_new=new is not None))
+    def opened_store(self) -> AbstractContextManager[RedisStore]:
+        """Return a context that opens and closes the store."""
+        return closing(self.store())
 
 
 def _shared_start(store: RedisStore, crawl: str, rules: CrawlRules) -> int:
