@@ -14,7 +14,7 @@ from scrapy_simhash.errors import StorageError
 from scrapy_simhash.index import records
 from scrapy_simhash.index.marks import mark_of
 from scrapy_simhash.index.tables import FOLDER
-from scrapy_simhash.index.tables.tables import FEW_ROWS, STEP_EVERY, Tables
+from scrapy_simhash.index.tables.tables import FEW_ROWS, Tables
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 _PROGRESS_INTERVAL_S = 5.0
+# After an error, it is tried again when it has so many more rows.
+_ROWS_AFTER_AN_ERROR = 1000
 # Tables are made again if more of their rows than these are of no use, and more than half.
 _MAX_USELESS_ROWS = 1024
 
@@ -42,7 +44,7 @@ class EntryTables(Tables):
         path = rows.database.path
         folder = None if path is None else path / FOLDER
         self._location = rows.location
-        self._has_warned = False
+        self._steps_from = 0  # when it has so many rows, it writes the next ones to files
         # Results of `prefetch` by (fingerprint, certainty, mark, distance). Those are deleted that
         # were used, and those that a row belongs to which was added later.
         self._prefetched: dict[tuple[int, bytes, int | None, int], list[int]] = {}
@@ -73,12 +75,10 @@ class EntryTables(Tables):
                 f"it has seen {ordinal} new pages, and cannot take more: start another index, or "
                 "`merge` it into a new one, which numbers its entries again",
             )
-        self._add_row(ordinal, entry)
+        self._add(ordinal, entry)
         for query in [*self._prefetched]:
             if (query[0] ^ entry.fingerprint).bit_count() <= query[3]:
                 del self._prefetched[query]
-        if ordinal % STEP_EVERY == 0:
-            self._write_some()
         return ordinal
 
     def prefetch(self, queries: Sequence[tuple[int, bytes, int]], max_distance: int) -> None:
@@ -104,26 +104,23 @@ class EntryTables(Tables):
             [ordinals] = self.near([(fingerprint, certainty)], max_distance, marks)
         return ordinals
 
-    def _add_row(self, ordinal: int, entry: Entry) -> None:
+    def _add(self, ordinal: int, entry: Entry) -> None:
+        """Add a row, and write a part of the tables to files, if rows wait for it."""
         key = records.encode_key(entry.key)
         self.add(ordinal, entry.fingerprint, key, mark_of(entry.evidence))
-
-    def _write_some(self, *, is_filling: bool = False) -> None:
-        """Write a part of the tables to files, if rows wait for it.
-
-        :param is_filling: no page waits.
-        """
+        if len(self) < self._steps_from:
+            return
         try:
-            self.step(large=is_filling)
+            self.step()
         except (OSError, StorageError) as error:  # Only logged, because all pages are stored.
-            if not self._has_warned:
+            if not self._steps_from:
                 logger.warning(
                     "simhash: index %s: its tables cannot be written (%s), and stay in memory for "
                     "now: check the disk",
                     self._location,
                     error,
                 )
-            self._has_warned = True
+            self._steps_from = len(self) + _ROWS_AFTER_AN_ERROR
 
     def _fill(self, rows: Rows) -> None:
         """Add the entries that the files don't have."""
@@ -135,10 +132,8 @@ class EntryTables(Tables):
             )
         added, logged_at_s = 0, time.monotonic()
         for entry in rows.entries(self.stop):
-            self._add_row(entry.ordinal, entry)
+            self._add(entry.ordinal, entry)
             added += 1
-            while self.frozen and not self._has_warned:
-                self._write_some(is_filling=True)
             if added % 1000 == 0 and time.monotonic() - logged_at_s > _PROGRESS_INTERVAL_S:
                 logged_at_s = time.monotonic()
                 logger.info(

@@ -60,7 +60,9 @@ class Store(Rows):
         super().__init__(database, manifest, sync)
         self.users = 0
         """Number of open `Index` objects."""
-        self._pending = PendingPages()
+        # The pending pages of all users, by key and by ordinal, in the order in which they came. A
+        # page shares its ordinal with the stored entry of its key if nothing differs.
+        self._pending: dict[str | int, list[Pending]] = {}
         self._tables = EntryTables(self, manifest.plan)
 
     def entry(self, key: str) -> Entry | None:
@@ -88,7 +90,7 @@ class Store(Rows):
                 return []
             stored, pending, has_gone = list[Found](), list[Found](), False
             for ordinal, entry in zip(ordinals, self._stored(ordinals), strict=True):
-                pages = self._pending.of(ordinal)
+                pages = self._pending.get(ordinal, ())
                 pending += [(page.entry, True) for page in pages]
                 if entry is not None:
                     stored.append((entry, False))
@@ -157,7 +159,10 @@ class Store(Rows):
         for page in pages:
             if not page.is_settled:
                 page.is_settled = True
-                self._pending.remove(page)
+                for name in (page.entry.key, page.entry.ordinal):
+                    self._pending[name].remove(page)
+                    if not self._pending[name]:
+                        del self._pending[name]
                 if page.stored is None or page.stored.ordinal != page.entry.ordinal:
                     self._forget(page.entry.ordinal)
 
@@ -172,9 +177,9 @@ class Store(Rows):
                 continue
             entry = rules.merged(page.entry._replace(gave_items=page.gave_items), stored)
             replaced = page.replaced(entry, rules, self.entry)
-            replaced = [other for other in replaced if not self._pending.of(other.key)]
+            replaced = [other for other in replaced if other.key not in self._pending]
             entry = self.write(entry, stored, replaced, held=page.entry)
-            for other in self._pending.of(entry.key):
+            for other in self._pending[entry.key]:
                 other.stored = entry
             self.release([page])
             if page.supersedes is not None:
@@ -205,15 +210,23 @@ class Store(Rows):
             removed.append(replaced)
             is_new = True
         row = (records.entry_row_key(put.ordinal), records.encode_entry(put, self._width_bytes))
-        self._delete(removed, [row], added_entries=int(is_new))
+        self.remove(removed, [row], added_entries=int(is_new))
         return put
 
     def compact(self) -> None:
         """Do nothing: rows that are of no use go with a merge of the tables."""
 
-    def remove(self, entries: Collection[Entry]) -> int:
-        """Delete stored entries, all or none, and return their number."""
-        self._delete(entries)
+    def remove(
+        self, entries: Collection[Entry], puts: Sequence[Row] = (), *, added_entries: int = 0
+    ) -> int:
+        """Delete stored entries, and write rows: all or nothing. Return the number of the entries.
+
+        :param added_entries: the number of new entries in `puts`.
+        """
+        keys = [records.entry_row_key(entry.ordinal) for entry in entries]
+        self.write_rows(puts, keys, added_entries=added_entries - len(entries))
+        for entry in entries:
+            self._forget(entry.ordinal)
         return len(entries)
 
     def remove_pages(self, keys: Iterable[str]) -> list[str]:
@@ -262,8 +275,7 @@ class Store(Rows):
         """Return (the stored entry of a key or None; its last seen entry, stored or pending, or
         None).
         """
-        pending = self._pending.of(key)
-        if pending:
+        if pending := self._pending.get(key):
             return pending[-1].stored, pending[-1].entry
         stored = self.entry(key)
         return stored, stored
@@ -276,7 +288,8 @@ class Store(Rows):
         else:
             ordinal = self._tables.add_entry(pending.entry)
         pending.entry = pending.entry._replace(ordinal=ordinal)
-        self._pending.add(pending)
+        for name in (pending.entry.key, ordinal):
+            self._pending.setdefault(name, []).append(pending)
         return pending
 
     def _stored(self, ordinals: Sequence[int]) -> list[Entry | None]:
@@ -293,44 +306,8 @@ class Store(Rows):
         """Forget a row of the tables without a stored entry, unless a pending page has it: a search
         that finds it would search again.
         """
-        if not self._pending.of(ordinal):
+        if ordinal not in self._pending:
             self._tables.forget(ordinal)
-
-    def _delete(
-        self, removed: Collection[Entry], puts: Sequence[Row] = (), *, added_entries: int = 0
-    ) -> None:
-        """Delete entries, and write rows."""
-        keys = [records.entry_row_key(entry.ordinal) for entry in removed]
-        self.write_rows(puts, keys, added_entries=added_entries - len(removed))
-        for entry in removed:
-            self._forget(entry.ordinal)
-
-
-class PendingPages:
-    """The pending pages of all users of a store, by key and by ordinal.
-
-    A page shares its ordinal with the stored entry of its key if nothing differs.
-    """
-
-    def __init__(self) -> None:
-        self._pages: dict[str | int, list[Pending]] = {}
-
-    def add(self, pending: Pending) -> None:
-        """Add a page."""
-        for name in (pending.entry.key, pending.entry.ordinal):
-            self._pages.setdefault(name, []).append(pending)
-
-    def remove(self, pending: Pending) -> None:
-        """Remove a page."""
-        for name in (pending.entry.key, pending.entry.ordinal):
-            pages = self._pages[name]
-            pages.remove(pending)
-            if not pages:
-                del self._pages[name]
-
-    def of(self, name: str | int) -> Sequence[Pending]:
-        """Return the pages with a key or an ordinal, in the order in which they were added."""
-        return self._pages.get(name, ())
 
 
 def _have_one_row(one: Entry, other: Entry) -> bool:

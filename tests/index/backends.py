@@ -60,7 +60,7 @@ def small_tables(
         patch.setattr(tables, "MEMORY_ROWS", memory)
         for module in (tables, entry_tables):
             patch.setattr(module, "FEW_ROWS", few)
-            patch.setattr(module, "STEP_EVERY", 1)  # after each row: a merge takes several rows
+        patch.setattr(entry_tables, "_ROWS_AFTER_AN_ERROR", 1)
         patch.setattr(runs, "STEP_POSITIONS", step)
         yield
 

@@ -67,10 +67,10 @@ class BesideAScan(RuleBasedStateMachine):
                 tables.add(number, fingerprint, b"page %d" % number, 0)
             self.rows[number] = fingerprint
 
-    @rule(large=st.booleans(), times=st.integers(1, 20))
-    def step(self, large, times):
+    @rule(times=st.integers(1, 80))
+    def step(self, times):
         for _ in range(times):
-            self.tables.step(large=large)
+            self.tables.step()
 
     @rule(data=st.data())
     def forget(self, data):

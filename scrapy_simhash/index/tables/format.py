@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -23,6 +24,7 @@ from scrapy_simhash.index.tables.rows import Columns
 from scrapy_simhash.index.tables.runs import Run
 
 if TYPE_CHECKING:
+    from collections.abc import Collection
     from pathlib import Path
 
     from numpy.typing import NDArray
@@ -32,12 +34,9 @@ if TYPE_CHECKING:
 
 STATE = "state.json"
 COLUMNS = ("fingerprints", "ids", "marks")
+_OUR_NAMES = re.compile(rf"[0-9]+\.run|{'|'.join(COLUMNS)}|{re.escape(STATE)}|\.simhash-.*")
 # A file is synced whenever this many bytes are unsynced, so that no page waits long at its end.
 _MAX_UNSYNCED_BYTES = 32 << 20
-
-
-class _Unfit(Exception):
-    """The files cannot be used, and why."""
 
 
 @dataclass
@@ -68,31 +67,23 @@ def read(folder: Path | None, made_for: str, words: int, max_rows: int) -> Store
     if folder is None or not (folder / STATE).exists():
         return Stored(Columns.empty(words))
     try:
-        stored = _read(folder, made_for, words)
-        if len(stored.columns.ids) > max_rows:
-            raise _Unfit("more than half of their rows are of removed pages")
-    except _Unfit as error:
-        unfit = str(error)
+        stored = _read(folder, made_for, words, max_rows)
     except (FileNotFoundError, ValueError, TypeError, KeyError, AttributeError) as error:
-        unfit = f"a file is missing or damaged: {error}"
-    else:
-        for path in folder.iterdir():
-            if path.name.startswith(".simhash-") or (
-                _is_run(path) and path.name not in stored.runs
-            ):
-                path.unlink()
-        return stored
-    delete_tables(folder)
-    return Stored(Columns.empty(words), unfit=unfit)
+        delete_tables(folder)
+        return Stored(Columns.empty(words), unfit=f"they are damaged or do not fit ({error})")
+    delete_tables(folder, but=(STATE, *COLUMNS, *stored.runs))
+    return stored
 
 
-def _read(folder: Path, made_for: str, words: int) -> Stored:
+def _read(folder: Path, made_for: str, words: int, max_rows: int) -> Stored:
     text, _, checksum = (folder / STATE).read_text("utf-8").partition("\n")
     if xxh3_64_hexdigest(text.encode()) != checksum:
-        raise _Unfit(f"the checksum of {STATE} is wrong")
+        raise ValueError(f"the checksum of {STATE} is wrong")
     state = json.loads(text)
     if state["made_for"] != made_for:
-        raise _Unfit("they were made for another index or by another release")
+        raise ValueError("they were made for another index or by another release")
+    if state["rows"] > max_rows:
+        raise ValueError("more than half of their rows are of removed pages")
     runs = {name: mapped_run(folder / name, *rest) for name, (_, *rest) in state["runs"].items()}
     columns = _mapped_columns(folder, state["rows"], words)
     contents = dict(zip(COLUMNS, columns, strict=True)) | {
@@ -101,7 +92,7 @@ def _read(folder: Path, made_for: str, words: int) -> Stored:
     sums = {name: xxh3_64(content.data) for name, content in contents.items()}
     for name, content in sums.items():
         if content.intdigest() != state["sums"][name]:
-            raise _Unfit(f"the checksum of {name} is wrong")
+            raise ValueError(f"the checksum of {name} is wrong")
     return Stored(columns, runs, sums, int(state["stop"]))
 
 
@@ -197,15 +188,13 @@ def _mapped(path: Path, dtype: str, shape: tuple[int, ...]) -> NDArray[Any]:
     return np.asarray(np.memmap(path, dtype, "r", shape=shape))
 
 
-def _is_run(path: Path) -> bool:
-    """Return True if a file is a run by its name."""
-    return path.suffix == ".run" and path.stem.isdecimal()
+def delete_tables(folder: Path, but: Collection[str] = ()) -> None:
+    """Delete the files of tables, and the folder if it has no others. :raises OSError: it fails.
 
-
-def delete_tables(folder: Path) -> None:
-    """Delete the files of tables, and the folder if it has no others. :raises OSError: it fails."""
+    :param but: names of files that stay.
+    """
     for path in folder.iterdir() if folder.is_dir() else ():
-        if _is_run(path) or path.name in (*COLUMNS, STATE) or path.name.startswith(".simhash-"):
+        if path.name not in but and _OUR_NAMES.fullmatch(path.name):
             path.unlink()
     with suppress(OSError):  # missing, or it holds other files
         folder.rmdir()

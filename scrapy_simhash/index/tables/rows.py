@@ -43,7 +43,7 @@ class Columns(NamedTuple):
 
     def part(self, start: int, stop: int) -> Columns:
         """Return a range of rows, without a copy."""
-        return Columns(*(column[start:stop] for column in self))
+        return Columns(*[column[start:stop] for column in self])
 
 
 class Rows:
@@ -119,7 +119,7 @@ class Rows:
         # No position is out of range. With "clip", numpy writes to `out` without a buffer.
         if in_files:
             stored.take(positions[:in_files], axis=0, out=taken[:in_files], mode="clip")
-        later = positions[in_files:] - np.uint32(self.in_files)
+        later = positions[in_files:] - self.in_files
         waiting.take(later, axis=0, out=taken[in_files:], mode="clip")
         return taken
 
@@ -129,5 +129,5 @@ def names_of(marks: Words, ids: Words) -> Words:
 
     Rows without names would all be in one bucket.
     """
-    names: Words = np.where(marks >> np.uint64(64 - KEY_BITS) > 0, marks, ids)
+    names: Words = np.where(marks >> 64 - KEY_BITS > 0, marks, ids)
     return names

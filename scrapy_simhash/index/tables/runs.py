@@ -7,17 +7,18 @@ the names of rows (`scrapy_simhash.index.tables.rows`). A *slot* is a value of t
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 import numpy as np
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from numpy.typing import NDArray
 
     Positions = NDArray[np.uint32]
-    Words = NDArray[np.uint64]
+    Hashes: TypeAlias = Callable[[int, Positions], NDArray[np.uint64]]
+    """Returns the hashes in a table of the rows at these positions."""
 
 HASH_BITS = 64
 # numpy sorts integers of up to this many bits by radix sort, which is faster.
@@ -43,54 +44,45 @@ class Run(NamedTuple):
 
     def buckets(self, table: int, slot: int, stop: int) -> Positions:
         """Return the positions in the slots from `slot` to `stop` - 1."""
-        start = self.starts[table]
-        return self.words[int(self.words[start + slot]) : int(self.words[start + stop])]
+        item, start = self.words.item, self.starts[table]
+        return self.words[item(start + slot) : item(start + stop)]
 
-    def bucket(self, table: int, hashed: int) -> list[int]:
-        """Return the positions in the slot of a hash, as a list: numpy is slow for so few."""
-        item, start = self.words.item, self.starts[table] + (hashed >> HASH_BITS - self.bits)
-        return [item(index) for index in range(item(start), item(start + 1))]
+    def bucket(self, table: int, hashed: int) -> Positions:
+        """Return the positions in the slot of a hash."""
+        slot = hashed >> HASH_BITS - self.bits
+        return self.buckets(table, slot, slot + 1)
 
 
-def sorted_run(hashes_by_table: Iterable[Words], bits: int, first: int) -> Run:
-    """Return a run of rows in memory, which have successive positions.
+def sorted_run(hashes: Hashes, tables: int, bits: int, positions: Positions) -> Run:
+    """Return a run of the rows at successive positions.
 
-    :param hashes_by_table: for each table, the hash of each row.
+    :param tables: number of tables, with those of keys and of names.
     :param bits: number of leading bits in a slot.
-    :param first: position of the first row.
     """
     parts: list[Positions] = []
-    starts = []
-    size = rows = 0
-    for hashes in hashes_by_table:
-        rows = len(hashes)
-        slots = (hashes >> np.uint64(HASH_BITS - bits)).astype(
-            np.uint16 if bits <= _RADIX_BITS else np.uint32
-        )
-        positions = slots.argsort(kind="stable").astype(np.uint32)
-        positions += np.uint32(first)
-        directory = np.empty((1 << bits) + 1, np.uint32)
-        directory[0] = size
-        directory[1:] = np.bincount(slots, minlength=1 << bits).cumsum() + size
-        parts += [positions, directory]
-        starts.append(size + rows)
-        size += rows + len(directory)
-    return Run(np.concatenate(parts), bits, starts, rows)
+    size, starts = 0, list[int]()
+    for table in range(tables):
+        slots = hashes(table, positions) >> HASH_BITS - bits
+        order = slots.astype(np.uint16 if bits <= _RADIX_BITS else np.uint32).argsort(kind="stable")
+        counts = np.bincount(slots.view(np.int64), minlength=1 << bits)
+        starts.append(size + len(positions))
+        directory = np.concatenate([[0], counts.cumsum()]) + size
+        parts += [positions[order], directory.astype(np.uint32)]
+        size = starts[-1] + len(directory)
+    return Run(np.concatenate(parts), bits, starts, len(positions))
 
 
 def merge(
     sources: Sequence[Run],
     bits: int,
-    hashes: Callable[[int, Positions], Words],
+    hashes: Hashes,
     write: Callable[[Positions], object],
     starts: list[int],
-) -> Iterator[int]:
-    """Write the words of one run with the rows of several, which are fewer than 2**31.
-
-    Yield the number of steps that are left, first before the first step. So no page waits for long.
+) -> Iterator[None]:
+    """Write the words of one run with the rows of several, which are fewer than 2**31, in steps: so
+    no page waits for long.
 
     :param bits: number of leading bits in a slot of the new run, at least those of each source.
-    :param hashes: returns the hashes in a table of the rows at given positions.
     :param write: is called with the words, part by part.
     :param starts: the `starts` of the new run are appended to it.
     :raises OSError: the disk fails.
@@ -100,8 +92,7 @@ def merge(
     fewest_bits = min(run.bits for run in sources)
     step_bits = max(bits - (rows // STEP_POSITIONS).bit_length(), bits - fewest_bits, 0)
     step = 1 << min(step_bits, bits, _RADIX_BITS)
-    left, size = tables * (1 << bits) // step, 0
-    yield left
+    size = 0
     for table in range(tables):
         directory = np.zeros((1 << bits) + 1, np.uint32)
         for slot in range(0, 1 << bits, step):
@@ -110,8 +101,8 @@ def merge(
                 fewer = bits - run.bits
                 own = run.buckets(table, slot >> fewer, slot + step >> fewer)
                 if fewer:
-                    own_slots = hashes(table, own) >> np.uint64(HASH_BITS - bits)
-                    slots.append((own_slots - np.uint64(slot)).astype(np.uint16))
+                    own_slots = hashes(table, own) >> HASH_BITS - bits
+                    slots.append((own_slots - slot).astype(np.uint16))
                 else:
                     at = run.starts[table] + slot
                     sizes = np.diff(run.words[at : at + step + 1])
@@ -120,8 +111,7 @@ def merge(
             merged = np.concatenate(slots)
             directory[slot + 1 : slot + step + 1] = np.bincount(merged, minlength=step)
             write(np.concatenate(positions)[merged.argsort(kind="stable")])
-            left -= 1
-            yield left
+            yield
         directory[0] = size
         starts.append(size + rows)
         size += rows + len(directory)

@@ -23,7 +23,6 @@ from scrapy_simhash.index.tables.rows import (
     MARKS,
     NUMBER_BITS,
     NUMBER_MASK,
-    Columns,
     Rows,
     names_of,
 )
@@ -41,15 +40,12 @@ if TYPE_CHECKING:
     Words = NDArray[np.uint64]
 
 UNSORTED_ROWS = 2048
-# When this many rows are in memory, they are frozen. As many new ones may collect beside them.
+# When this many rows are in memory, they are frozen. New ones collect beside them.
 MEMORY_ROWS = 1 << 16
 # A run in memory is sorted again together with new rows that are at least a sixteenth of it.
 _GROWTH_IN_MEMORY = 16
 # The large run is merged, too, once the other rows to merge are an eighth of it.
 _GROWTH_IN_FILES = 8
-# While rows are frozen, `step` is called after every so many new rows.
-STEP_EVERY = 8
-_LARGE_STEP = 64
 # The leading bits that tell a bucket must be in the upper half of a hash, which has no number.
 _MAX_SLOT_BITS = 31
 # `close` leaves fewer rows than that to the next opening, which adds them from their entries.
@@ -84,7 +80,7 @@ class Tables:
         self._made_for = f"7 {made_for} {plan!r}"
         self._before_visible = before_visible
         self._prefixes = Prefixes(plan)
-        self._tables = len(plan.tables)
+        self._plan_tables = len(plan.tables)
         self._widest = min(max(plan.prefix_widths_bits), _MAX_SLOT_BITS)
         self._stored = files.read(folder, self._made_for, self._prefixes.words, max_rows)
         self.unfit = self._stored.unfit
@@ -100,18 +96,12 @@ class Tables:
         self._frozen_to = self._sorted_to = len(self._rows)
         self._frozen_stop = 0
         self._keys: dict[int, list[int]] = {}
-        self._merge: Iterator[int] | None = None
-        self._steps_at_once = 1
+        self._merge: Iterator[None] | None = None
         self._show_runs()
 
     def __len__(self) -> int:
         """Return the number of rows, with those that are gone."""
         return len(self._rows)
-
-    @property
-    def frozen(self) -> bool:
-        """True while `step` has work to do."""
-        return self._frozen_to > self._rows.in_files
 
     def add(self, number: int, fingerprint: int, key: bytes, mark: int) -> None:
         """Append a row.
@@ -167,48 +157,47 @@ class Tables:
         hashed = key_hash(key)
         found = [*self._keys.get(hashed, ())]
         for run in (*self._stored.runs.values(), *self._frozen_runs, *self._sorted_runs):
-            for position in run.bucket(self._tables, hashed << NUMBER_BITS):
+            for position in run.bucket(self._plan_tables, hashed << NUMBER_BITS).tolist():
                 row_id = self._rows.id(position)
                 if row_id >> NUMBER_BITS == hashed:
                     found.append(row_id & NUMBER_MASK)
         return found
 
-    def step(self, *, large: bool = False) -> bool:
-        """Run some steps of writing frozen rows to files. Return False if none is frozen any more.
+    def step(self) -> bool:
+        """Write a part of the frozen rows to files; callers do so after each new row. Return False
+        if no rows are frozen any more.
 
-        :param large: run 64 steps, not as few as end before memory is full again.
         :raises OSError: the disk fails. The next call begins to write the files again.
         """
-        if not self.frozen:
+        if not self._is_frozen:
             return False
-        merging, self._merge = self._merge, None  # after an error, it begins again
-        if merging is None:
-            merging = self._written()
-            # The merge must end before as many new rows have collected.
-            calls = max(MEMORY_ROWS * 9 // 10 // STEP_EVERY, 1)
-            self._steps_at_once = -(-next(merging) // calls)
-        for _ in range(_LARGE_STEP if large else self._steps_at_once):
-            if next(merging, None) is None:
-                return self.frozen
-        self._merge = merging
-        return True
+        merging, self._merge = self._merge or self._written(), None
+        with suppress(StopIteration):
+            next(merging)
+            self._merge = merging  # after an error, it begins again
+        return self._is_frozen
 
     def write_all(self) -> None:
         """Write the rows in memory to files, unless they are few. :raises OSError: the disk fails.
 
         Without a folder, this has no effect.
         """
-        for _ in range(2):
-            while self.step(large=True):
-                pass
-            if len(self._rows) - self._rows.in_files >= FEW_ROWS:
-                self._freeze()
+        while self.step():
+            pass
+        if len(self._rows) - self._rows.in_files >= FEW_ROWS:
+            self._freeze()
+        while self.step():
+            pass
 
     def close(self) -> None:
         """Unmap the files, whose descriptors may stay open until a full garbage collection. Nothing
         but this may be called afterwards.
         """
         vars(self).clear()
+
+    @property
+    def _is_frozen(self) -> bool:
+        return self._frozen_to > self._rows.in_files
 
     def _added(self, number: int) -> None:
         self.stop = number + 1
@@ -219,7 +208,7 @@ class Tables:
 
     def _freeze(self) -> None:
         """Begin to write all rows in memory to files. No effect if rows are frozen already."""
-        if self._folder is None or self.frozen:
+        if self._folder is None or self._is_frozen:
             return
         self._sort()
         self._frozen_runs, self._sorted_runs = self._sorted_runs, []
@@ -232,8 +221,8 @@ class Tables:
             return
         while runs and runs[-1].rows < _GROWTH_IN_MEMORY * (stop - first):
             first -= runs.pop().rows
-        hashes = self._hashes(self._rows.in_memory(first, stop))
-        runs.append(sorted_run(hashes, slot_bits(self._widest, stop - first), first))
+        bits, positions = slot_bits(self._widest, stop - first), np.arange(first, stop, dtype="u4")
+        runs.append(sorted_run(self._hashes, self._plan_tables + 2, bits, positions))
         self._sorted_to, self._keys = stop, {}
         self._show_runs()
 
@@ -241,23 +230,17 @@ class Tables:
         runs = [*self._stored.runs.values(), *self._frozen_runs, *self._sorted_runs]
         self._search.set_runs(runs, self._sorted_to)
 
-    def _hashes(self, columns: Columns) -> Iterator[Words]:
-        """Yield the hashes of rows in each table, and in those of keys and of names."""
-        for table in range(self._tables):
-            yield self._prefixes.hashes_in(table, columns.fingerprints)
-        yield columns.ids
-        yield names_of(columns.marks, columns.ids)
-
-    def _hashes_at(self, table: int, positions: NDArray[np.uint32]) -> Words:
-        """Return the hashes of rows in a table; see `merge`."""
-        if table < self._tables:
+    def _hashes(self, table: int, positions: NDArray[np.uint32]) -> Words:
+        """Return the hashes of rows in a table of the plan, or in that of keys or of names."""
+        if table < self._plan_tables:
             return self._prefixes.hashes_in(table, self._rows.take(FINGERPRINTS, positions))
         ids = self._rows.take(IDS, positions)
-        return ids if table == self._tables else names_of(self._rows.take(MARKS, positions), ids)
+        is_of_keys = table == self._plan_tables
+        return ids if is_of_keys else names_of(self._rows.take(MARKS, positions), ids)
 
-    def _written(self) -> Iterator[int]:
+    def _written(self) -> Iterator[None]:
         """Merge the frozen rows with the runs in files, but leave out a run with more than eight
-        times as many rows as all others and the frozen ones. Yield as `merge` does.
+        times as many rows as all others and the frozen ones. Yield after each step.
         """
         folder, old = self._folder, self._stored
         assert folder is not None
@@ -273,7 +256,7 @@ class Tables:
         number = max((int(name.partition(".")[0]) for name in old.runs), default=0) + 1
         path = folder / f"{number}.run"
         with files.File(path) as file:
-            yield from merge(sources, bits, self._hashes_at, file.write, starts)
+            yield from merge(sources, bits, self._hashes, file.write, starts)
         # Not before the merge: a part would keep arrays that have grown since.
         new = files.appended(folder, old, self._rows.in_memory(first, stop))
         new.runs = {name: run for name, run in old.runs.items() if name not in replaced}
