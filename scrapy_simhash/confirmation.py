@@ -5,7 +5,7 @@ them by design. Three checks tell copies from such pages: the estimated resembla
 (`scrapy_simhash.sketch`), the names of the pages (`scrapy_simhash.names.agreement`), and the
 identities that they declare (`scrapy_simhash.names.identities`).
 
-`scrapy_simhash.index.rules.classify` makes the verdict from these checks.
+`scrapy_simhash.index.rules.CrawlRules.judge` makes the verdict from these checks.
 """
 
 from __future__ import annotations

@@ -88,8 +88,8 @@ def probed(
         if stored is None or asking is None:
             continue
         if later not in asked:
-            probes, _ = prober.probes([(asking, certainties[later])])
-            asked[later] = set(zip(probes.tables.tolist(), probes.prefixes.tolist(), strict=True))
+            tables, prefixes, _ = prober.probes([(asking, certainties[later])])
+            asked[later] = set(zip(tables.tolist(), prefixes.tolist(), strict=True))
         found[at] = not asked[later].isdisjoint(enumerate(plan.prefixes(stored)))
     return found
 

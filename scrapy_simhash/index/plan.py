@@ -268,19 +268,16 @@ def _recall_of_blocks(bits: int, blocks: int, chosen: int, distance: int) -> flo
 
     The bits in which a pair differs are any set of `distance` bits, each with the same probability.
     """
-    # In a polynomial, the coefficient of x**d counts sets of d bits. A polynomial is packed in one
-    # integer, with room for each coefficient, so that a product of polynomials is one operation.
-    coefficient_bits = bits + 1
-    up_to_distance = (1 << coefficient_bits * (distance + 1)) - 1
     shorter_bits, longer = divmod(bits, blocks)
-    # missed[e]: the polynomial of the sets that leave exactly e of the blocks so far equal.
-    missed = [1] + [0] * (chosen - 1)
-    for number in range(blocks):
-        width = shorter_bits + (number < longer)
-        differing = sum(comb(width, i) << coefficient_bits * i for i in range(1, width + 1))
-        missed = [
-            one_more_differs * differing + one_more_equal & up_to_distance
-            for one_more_differs, one_more_equal in zip(missed, [0, *missed], strict=False)
-        ]
-    missed_sets = sum(sets >> coefficient_bits * distance for sets in missed)
-    return (comb(bits, distance) - missed_sets) / comb(bits, distance)
+    # By inclusion and exclusion: over all choices of `equal` blocks, of which some are longer, the
+    # sets of bits that leave these equal.
+    found = 0
+    for equal in range(chosen, blocks + 1):
+        sets = sum(
+            comb(longer, some)
+            * comb(blocks - longer, equal - some)
+            * comb(bits - equal * shorter_bits - some, distance)
+            for some in range(min(longer, equal) + 1)
+        )
+        found += (-1) ** (equal - chosen) * comb(equal - 1, chosen - 1) * sets
+    return found / comb(bits, distance)

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 from functools import lru_cache
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from scrapy_simhash.index.plan import TablePlan
 
     Certainties = NDArray[np.uint8]
+    Numbers = NDArray[np.int64]
 
 # The certainty of a bit whose sum is one standard deviation from zero.
 CERTAINTY_SCALE = 64
@@ -32,13 +33,6 @@ _BYTE_BITS = np.uint16(8)
 _UNCERTAIN_BITS = 6
 # Scores hold for pairs with this share of differing bits, where probes matter most.
 _TYPICAL_SHARE = 48 / 256
-
-
-class Probes(NamedTuple):
-    """The buckets to look up: the prefix `prefixes[i]` in the table `tables[i]`, for each i."""
-
-    tables: NDArray[np.int64]
-    prefixes: NDArray[np.int64]
 
 
 class Prober:
@@ -65,9 +59,9 @@ class Prober:
         self._bare_tables = np.repeat(np.arange(tables), width + 1)
         self._bare_flips = np.tile(masks, tables)
 
-    def probes(self, queries: Sequence[tuple[int, bytes]]) -> tuple[Probes, NDArray[np.int64]]:
-        """Return (the probes of all queries, the number of the query of each probe), in the order
-        of the queries.
+    def probes(self, queries: Sequence[tuple[int, bytes]]) -> tuple[Numbers, Numbers, Numbers]:
+        """Return (number of the table, prefix, number of the query) of each probe, in the order of
+        the queries.
 
         :param queries: (fingerprint, certainty). If a certainty is unknown, none is used.
         """
@@ -78,10 +72,8 @@ class Prober:
         packed = b"".join([certainty for _, certainty in queries])
         if len(packed) != count * self._bits:
             prefixes = own_prefixes.take(self._bare_tables, axis=1) ^ self._bare_flips
-            return (
-                Probes(np.tile(self._bare_tables, count), prefixes.ravel()),
-                np.arange(count).repeat(len(self._bare_tables)),
-            )
+            owners = np.arange(count).repeat(len(self._bare_tables))
+            return np.tile(self._bare_tables, count), prefixes.ravel(), owners
         certainties = np.frombuffer(packed, np.uint8).reshape(count, self._bits)
         in_tables = certainties[:, : tables * width].reshape(count, tables, width)
         uncertain, is_probed = self.subsets(in_tables)
@@ -92,9 +84,9 @@ class Prober:
         rows = chosen >> self._uncertain
         prefixes = own_prefixes.ravel().take(rows) ^ flips.take(chosen).astype(np.int64)
         if count == 1:
-            return Probes(rows, prefixes), np.zeros_like(rows)
+            return rows, prefixes, np.zeros_like(rows)
         owners, probed_tables = np.divmod(rows, tables)
-        return Probes(probed_tables, prefixes), owners
+        return probed_tables, prefixes, owners
 
     def subsets(self, certainties: Certainties) -> tuple[NDArray[np.uint16], NDArray[np.bool_]]:
         """Return the probes of many queries, by query and table: (the numbers of the least certain

@@ -4,10 +4,10 @@
 2. `Rules.neighbours` compares the page with each of them. An entry is *confirmed* if resemblance
    and names say that the page is a copy of it (`scrapy_simhash.confirmation`). `Index.confirm` has
    another sense: it stores a page that was handled without an error.
-3. `classify` chooses the nearest entry that is confirmed and *eligible* as the representative.
-   An entry is eligible if this crawl has seen it; in an incremental crawl, all entries are. It
-   prefers entries whose callbacks were called with the same arguments, and of these such as gave
-   items, or may still give some.
+3. `CrawlRules.judge` chooses the nearest entry that is confirmed and *eligible* as the
+   representative. An entry is eligible if this crawl has seen it; in an incremental crawl, all
+   entries are. It prefers entries whose callbacks were called with the same arguments, and of these
+   such as gave items, or may still give some.
 
 A page is unchanged since this crawl saw it under its key if it would be a copy under another one.
 If an earlier crawl saw it, the page is unchanged only if nothing but a typing error is different.
@@ -23,7 +23,7 @@ import time
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
-from scrapy_simhash.evidence import NO_EVIDENCE, same_request
+from scrapy_simhash.evidence import same_request
 from scrapy_simhash.fingerprint import hamming_distance
 from scrapy_simhash.index.base import UNKNOWN, Earlier, Entry, NearDuplicate, Observation
 from scrapy_simhash.index.marks import mark_of, without_name
@@ -68,27 +68,6 @@ class Neighbour(NamedTuple):
     def confirmed(self) -> bool:
         """Return True if the page is a copy of the entry; under one key: has the same text."""
         return not self.against
-
-
-class Classification(NamedTuple):
-    """The result of `classify`.
-
-    :param nearest: for a near-duplicate, the representative; for a new or changed page, the nearest
-        eligible entry, which is only similar; None without one, and for an unchanged page.
-    :param provisional: for a near-duplicate: all entries that might stand for it are pending.
-    :param earlier: for a near-duplicate or unchanged page, what its copies have done already.
-    :param outdated: entries of earlier crawls that the page replaces when it is stored: those that
-        it is a copy of, and whose callbacks were called with the same arguments.
-    """
-
-    kind: ObservationKind
-    nearest: Neighbour | None = None
-    provisional: bool = False
-    outdated: Sequence[Entry] = ()
-    earlier: Earlier = UNKNOWN
-
-
-_NEW = Classification("new")
 
 
 @dataclass(frozen=True)
@@ -181,42 +160,69 @@ class CrawlRules(Rules):
     ) -> tuple[Observation, Entry | None]:
         """Return what a page is, its observation, and the entry to make pending, or None.
 
+        A page replaces the entries of earlier crawls that it is a copy of, and whose callbacks were
+        called with the same arguments, when it is stored.
+
         :param stored: the stored entry of the page's key, or None.
         :param own: the result of `last`.
         :param found: the entries within k, and perhaps others; not needed if `is_settled`.
         :param sequence: number of the observation.
         """
         key, fingerprint, evidence, in_scope = page
-
-        others = [
-            one for one in found if one[0].key != key and (in_scope is None or in_scope(one[0].key))
-        ]
-        near = self.neighbours(page, others) if others else []
-        result = classify(own, near, self.is_eligible, evidence)
-        is_copy = result.kind == "near-duplicate"
-        nearest, compared = result.nearest, result.nearest or own
-        similar_to = None if nearest is None else nearest.entry.key
+        is_settled = self.is_settled(own)
+        others = [one for one in found if not is_settled and one[0].key != key]
+        near = self.neighbours(
+            page, [one for one in others if in_scope is None or in_scope(one[0].key)]
+        )
+        outdated = [one.entry for one in near if self._is_outdated(page, one)]
+        eligible = [one for one in near if self.is_eligible(one.entry)]
+        copies = [one for one in eligible if one.confirmed]
+        kind: ObservationKind = "new" if own is None else "changed"
+        nearest, earlier = next(iter(eligible), None), UNKNOWN
+        if copies:
+            kind = "near-duplicate"
+            alike = [one for one in copies if same_request(evidence, one.entry.evidence)]
+            copies = alike or copies
+            earlier = _earlier(evidence, copies)
+            if earlier.gave_items:
+                # A pending page may still give items. So a copy does not rely on one that gave none.
+                copies = [one for one in copies if _may_give_items(one)]
+            nearest = copies[0]
+        elif own is not None and own.confirmed:
+            kind, nearest = "unchanged", None
+            if is_settled:
+                earlier = _earlier(evidence, [own])
+        compared = nearest or own
+        nearest_key = None if nearest is None else nearest.entry.key
         observation = Observation(
-            result.kind,
+            kind,
             key,
             fingerprint,
-            similar_to if is_copy else None,
+            nearest_key if copies else None,
             None if compared is None else compared.distance,
             sequence,
-            result.provisional,
+            bool(copies) and all(one.is_pending for one in copies),
             None if compared is None else compared.similarity,
-            None if is_copy else similar_to,
+            None if copies else nearest_key,
             evidence,
-            result.earlier,
-            "" if compared is None else self.reason(evidence, compared, result.earlier),
+            earlier,
+            "" if compared is None else self.reason(evidence, compared, earlier),
             None if nearest is None else self.log_line(page, sequence, nearest.entry.key, nearest),
-            result.outdated,
+            outdated,
         )
-        if is_copy:
-            return observation, None
-        entry = self.new_entry(page, sequence)
-        if own is None or result.kind != "unchanged":
-            return observation, entry
+        if own is not None and kind == "unchanged":
+            return self._seen_again(page, observation, stored, own)
+        return observation, None if copies else self.new_entry(page, sequence)
+
+    def _seen_again(
+        self,
+        page: PageToObserve,
+        observation: Observation,
+        stored: Entry | None,
+        own: Neighbour,
+    ) -> tuple[Observation, Entry | None]:
+        """Return the result of `judge` for an unchanged page."""
+        entry = self.new_entry(page, observation.sequence)
         # An unchanged page has the text of the last seen entry.
         if stored is None or (stored is not own.entry and not self._has_same_text(page, stored)):
             # Only a pending page has the same text. It may fail, so this page becomes pending, too.
@@ -296,66 +302,21 @@ class CrawlRules(Rules):
         )
 
     def replaces(self, entry: Entry, other: Entry) -> bool:
-        """Return True if a stored page replaces an entry of an earlier crawl; see `classify`."""
+        """Return True if a stored page replaces an entry of an earlier crawl; see `judge`."""
+        return any(
+            self._is_outdated(entry, one) for one in self.neighbours(entry, [(other, False)])
+        )
+
+    def _is_outdated(self, page: Text, near: Neighbour) -> bool:
         return (
-            not self.is_eligible(other)
-            and self.is_copy(entry, other)
-            and same_request(entry.evidence, other.evidence)
+            near.confirmed
+            and not self.is_eligible(near.entry)
+            and same_request(page.evidence, near.entry.evidence)
         )
 
     def _has_same_text(self, page: Text, stored: Entry) -> bool:
         last = self.last(page, stored)
         return last is not None and last.confirmed
-
-
-def classify(
-    own: Neighbour | None,
-    near: Sequence[Neighbour],
-    is_eligible: Callable[[Entry], bool],
-    evidence: Evidence = NO_EVIDENCE,
-) -> Classification:
-    """Return what an observed page is.
-
-    :param own: the result of `CrawlRules.last`; None for a key that was not seen before.
-    :param near: the entries under other keys within k bits, sorted by distance, then by age; not
-        needed if `own` is eligible and has the same text.
-    :param is_eligible: returns True for an entry that may be a representative.
-    :param evidence: of the page.
-    """
-    if own is not None and own.confirmed and is_eligible(own.entry):
-        return Classification("unchanged", earlier=_earlier(evidence, [own]))
-    if own is None and not near:
-        return _NEW
-    eligible = [one for one in near if is_eligible(one.entry)]
-    outdated = [
-        one.entry
-        for one in near
-        if one.confirmed
-        and not is_eligible(one.entry)
-        and same_request(evidence, one.entry.evidence)
-    ]
-    if copies := [one for one in eligible if one.confirmed]:
-        return _near_duplicate(evidence, copies, outdated)
-    if own is not None and own.confirmed:
-        return Classification("unchanged", outdated=outdated)
-    similar = eligible[0] if eligible else None
-    return Classification("new" if own is None else "changed", similar, outdated=outdated)
-
-
-def _near_duplicate(
-    evidence: Evidence, copies: Sequence[Neighbour], outdated: Sequence[Entry]
-) -> Classification:
-    """Return the classification of a page that is a copy of these entries, of which the nearest is
-    first.
-    """
-    alike = [one for one in copies if same_request(evidence, one.entry.evidence)]
-    copies = alike or copies
-    earlier = _earlier(evidence, copies)
-    if earlier.gave_items:
-        # A pending page may still give items. So a copy does not rely on a page that gave none.
-        copies = [one for one in copies if _may_give_items(one)]
-    is_provisional = all(one.is_pending for one in copies)
-    return Classification("near-duplicate", copies[0], is_provisional, outdated, earlier)
 
 
 def _earlier(evidence: Evidence, copies: Sequence[Neighbour]) -> Earlier:

@@ -18,8 +18,8 @@ _SAMPLES = 2000
 def found_by(plan, fingerprint, certainty):
     """A function that returns True for fingerprints in one of the buckets to look up."""
     if plan.probes:
-        probes, _ = Prober(plan).probes([(fingerprint, certainty)])
-        asked = {*zip(probes.tables.tolist(), probes.prefixes.tolist(), strict=True)}
+        tables, prefixes, _ = Prober(plan).probes([(fingerprint, certainty)])
+        asked = {*zip(tables.tolist(), prefixes.tolist(), strict=True)}
     else:
         asked = {*enumerate(plan.prefixes(fingerprint))}
     return lambda stored: not asked.isdisjoint(enumerate(plan.prefixes(stored)))

@@ -106,7 +106,7 @@ class CandidateSearch:
         askers = np.flatnonzero(batch["asks"])
         if self.plan.probes and len(askers):
             queries = [(values[at], batch["certainty"][at]) for at in askers]
-            (tables_asked, prefixes), numbers = self._prober.probes(queries)
+            tables_asked, prefixes, numbers = self._prober.probes(queries)
             asked = askers[numbers], tables_asked, self._prefixes.hashes(prefixes)
         else:
             at = batch["asks"][own_records]

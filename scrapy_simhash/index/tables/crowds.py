@@ -44,21 +44,20 @@ if TYPE_CHECKING:
 CROWD, SCANNED = 1 << 14, 1 << 15
 COMPARED, SAMPLE = 1 << 13, 1 << 11
 COPIES, OTHERS = 64, 16
-_KEY_AT, _SITE_AT, _KIND = np.uint64(64 - KEY_BITS), np.uint64(REQUEST_BITS), np.uint64(KIND)
-_SITE_MASK, _REQUEST_MASK = np.uint64((1 << SITE_BITS) - 1), np.uint64((1 << REQUEST_BITS) - 1)
+_SITE_MASK, _REQUEST_MASK = (1 << SITE_BITS) - 1, (1 << REQUEST_BITS) - 1
 
 
 def keys_of(marks: Words) -> Words:
     """Return the keys of the names in marks."""
-    keys: Words = marks >> _KEY_AT
+    keys: Words = np.right_shift(marks, 64 - KEY_BITS)
     return keys
 
 
 def may_be_copies(mark: Words, others: Words) -> Mask:
     """Return False for each mark of a page that the page with `mark` cannot be a copy of."""
     key, keys = keys_of(mark), keys_of(others)
-    possible: Mask = (keys == key) | (keys == 0) | (key == 0) | ((keys ^ key) & _KIND > 0)
-    site, sites = (marks >> _SITE_AT & _SITE_MASK for marks in (mark, others))
+    possible: Mask = (keys == key) | (keys == 0) | (key == 0) | ((keys ^ key) & KIND > 0)
+    site, sites = (marks >> REQUEST_BITS & _SITE_MASK for marks in (mark, others))
     possible |= (sites != site) & (sites != 0) & (site != 0)
     return possible
 
@@ -81,7 +80,7 @@ def with_name(mark: Words, others: Words) -> Indexes:
 
 
 def nearest_copies(
-    mark: Words, distances: NDArray[np.uint8], others: Words, are_probed: Callable[[Indexes], Mask]
+    mark: Words, distances: NDArray[np.uint16], others: Words, are_probed: Callable[[Indexes], Mask]
 ) -> Indexes:
     """Return the indexes of the pages to read, as the docstring of this module says.
 

@@ -49,8 +49,8 @@ class Run(NamedTuple):
 
     def bucket(self, table: int, hashed: int) -> Positions:
         """Return the positions in the slot of a hash."""
-        slot = hashed >> HASH_BITS - self.bits
-        return self.buckets(table, slot, slot + 1)
+        item, at = self.words.item, self.starts[table] + (hashed >> HASH_BITS - self.bits)
+        return self.words[item(at) : item(at + 1)]
 
 
 def sorted_run(hashes: Hashes, tables: int, bits: int, positions: Positions) -> Run:

@@ -8,7 +8,7 @@ not depend on which rows are sorted.
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -29,7 +29,7 @@ from scrapy_simhash.index.tables.rows import FINGERPRINTS, IDS, MARKS, NUMBER_MA
 from scrapy_simhash.index.tables.runs import HASH_BITS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
 
     from numpy.typing import NDArray
 
@@ -47,10 +47,6 @@ if TYPE_CHECKING:
 QUERIES_AT_ONCE = 32
 _FEW_BUCKETS = 16
 _NOTHING, _NOBODY = np.empty(0, np.uint32), np.empty(0, np.int64)
-# The bit counts of four words, a byte each, are added by one multiplication.
-_WORDS_SUMMED_AT_ONCE = 4
-_ONE_IN_EACH_BYTE = np.uint32(0x01010101)
-_UPPER_BYTE = np.uint32(24)
 
 
 class Buckets(NamedTuple):
@@ -59,10 +55,6 @@ class Buckets(NamedTuple):
     tables: Numbers
     hashes: Words
     owners: Numbers
-
-    def where(self, selected: NDArray[Any]) -> Buckets:
-        """Return some of the buckets, by a mask or by their indexes."""
-        return Buckets(*(column[selected] for column in self))
 
 
 class Search:
@@ -102,11 +94,11 @@ class Search:
         buckets = self._buckets(queries, rows) if self._runs else None
         first, end = self._unsorted_from, len(self._rows)
         newest = self._rows.newest(first)
-        positions, owners, compared = _NOTHING, _NOBODY, [newest] * count
+        positions, owners = _NOTHING, _NOBODY
         if buckets is not None:
             positions, owners = self._candidates(buckets, rows, marks)
-            compared.insert(0, self._rows.take(FINGERPRINTS, positions))
-        differing = np.concatenate(compared)
+        stored = self._rows.take(FINGERPRINTS, positions)
+        differing = np.concatenate([stored, *[newest] * count])
         if count == 1:
             # As one long row: numpy takes longer for many short ones.
             differing.ravel()[:] ^= np.frombuffer(rows.tobytes() * len(differing), np.uint64)
@@ -120,24 +112,20 @@ class Search:
         buckets = buckets or self._buckets(queries, rows)
         positions = np.concatenate([positions, *[np.arange(first, end, dtype=np.uint32)] * count])
         positions = positions[near]
-        owners = owners[near] if count > 1 else _NOBODY
-        for owner in {*owners.tolist()} if count > 1 else (0,):
-            own = np.sort(positions[owners == owner] if count > 1 else positions)
+        owners = owners[near] if count > 1 else np.zeros_like(near)
+        for owner in {*owners.tolist()}:
+            own = np.sort(positions[owners == owner])
             # Each row once. numpy's `unique` takes longer, and imports a module.
-            is_new = np.ones(len(own), np.bool_)
-            np.not_equal(own[1:], own[:-1], out=is_new[1:])
-            found[owner] = self._chosen(
-                rows[owner],
-                self._rows.still_there(own[is_new]),
-                None if marks is None else marks[owner],
-                buckets.where(buckets.owners == owner) if count > 1 else buckets,
-            )
+            own = own[np.concatenate([[True], own[1:] != own[:-1]])]
+            mark, is_own = None if marks is None else marks[owner], buckets.owners == owner
+            own_buckets = Buckets(*[column[is_own] for column in buckets])
+            found[owner] = self._chosen(rows[owner], self._rows.still_there(own), mark, own_buckets)
         return found
 
     def _buckets(self, queries: Sequence[Query], rows: Words) -> Buckets:
         """Return the buckets to look up, in the order of the queries."""
         if self._prober is not None:
-            (tables, prefixes), owners = self._prober.probes(queries)
+            tables, prefixes, owners = self._prober.probes(queries)
             return Buckets(tables, self._prefixes.hashes(prefixes), owners)
         owners, tables = _each_table(len(queries), self._tables)
         return Buckets(tables, self._prefixes.hashes_in_all(rows).ravel(), owners)
@@ -149,7 +137,10 @@ class Search:
         each; for a single query without these.
         """
         if len(rows) == 1 and len(buckets.tables) * len(self._runs) <= _FEW_BUCKETS:
-            few = np.concatenate([_NOTHING, *self._read_few(buckets)])
+            # numpy takes longer for so few at once.
+            places = [*zip(buckets.tables.tolist(), buckets.hashes.tolist(), strict=True)]
+            read = [run.bucket(*place) for run in self._runs for place in places]
+            few = np.concatenate(read)
             if marks is None or len(few) <= CROWD:
                 return few, _NOBODY
         begins, counts = self._extents(buckets)
@@ -192,21 +183,9 @@ class Search:
             counts[:, is_exact] = exact.clip(max=SAMPLE // parts)
             key = int(keys_of(mark)[0])
             for run in self._runs if key else ():
-                slot = key << HASH_BITS - KEY_BITS >> HASH_BITS - run.bits
-                bucket = run.buckets(len(run.starts) - 1, slot, slot + 1)[:SCANNED]
+                bucket = run.bucket(self._tables + 1, key << HASH_BITS - KEY_BITS)[:SCANNED]
                 found.append((bucket[with_name(mark, self._rows.take(MARKS, bucket))], owner))
         return [(positions, np.full(len(positions), owner)) for positions, owner in found]
-
-    def _read_few(self, buckets: Buckets) -> Iterator[Positions]:
-        """Yield the positions in buckets, by run: numpy takes longer for so few at once."""
-        places = list(zip(buckets.tables.tolist(), buckets.hashes.tolist(), strict=True))
-        for run in self._runs:
-            words, starts, shift = run.words, run.starts, HASH_BITS - run.bits
-            for table, hashed in places:
-                at = starts[table] + (hashed >> shift)
-                begin, end = words.item(at), words.item(at + 1)
-                if begin < end:
-                    yield words[begin:end]
 
     def _extents(self, buckets: Buckets) -> tuple[Positions, Numbers]:
         """Return where buckets begin, and the numbers of their positions; by run and bucket."""
@@ -217,9 +196,7 @@ class Search:
         # No index is out of range. With "clip", numpy writes to `out` without a buffer.
         for number, run in enumerate(self._runs):
             run.words.take(slots[number], out=begins[number], mode="clip")
-        slots += 1
-        for number, run in enumerate(self._runs):
-            run.words.take(slots[number], out=ends[number], mode="clip")
+            run.words.take(slots[number] + 1, out=ends[number], mode="clip")
         return begins, np.subtract(ends, begins, dtype=np.int64)
 
     def _read(self, begins: Positions, counts: Numbers) -> Positions:
@@ -254,9 +231,8 @@ class Search:
 
         def are_probed(indexes: NDArray[np.intp]) -> NDArray[np.bool_]:
             own = self._prefixes.hashes_in_all(fingerprints.take(indexes, axis=0))
-            are: NDArray[np.bool_] = (own.take(buckets.tables, axis=1) == buckets.hashes).any(
-                axis=1
-            )
+            is_in = own.take(buckets.tables, axis=1) == buckets.hashes
+            are: NDArray[np.bool_] = is_in.any(axis=1)
             return are
 
         if mark is None or len(positions) <= OTHERS:
@@ -266,8 +242,7 @@ class Search:
             own_mark = np.array([mark], np.uint64)
             chosen = nearest_copies(own_mark, _distances(fingerprints ^ row), marks, are_probed)
         chosen.sort()
-        ids = self._rows.take(IDS, positions[chosen])
-        numbers: list[int] = (ids & np.uint64(NUMBER_MASK)).tolist()
+        numbers: list[int] = (self._rows.take(IDS, positions[chosen]) & NUMBER_MASK).tolist()
         return numbers
 
 
@@ -277,18 +252,11 @@ def _each_table(queries: int, tables: int) -> tuple[Numbers, Numbers]:
     return np.divmod(np.arange(queries * tables), tables)
 
 
-def _distances(differing: Words) -> NDArray[Any]:
-    """Return the count of bits in each row. In rows of four words, 256 overflows to 0, which is
-    harmless: callers compare the fingerprints once more.
-    """
+def _distances(differing: Words) -> NDArray[np.uint16]:
+    """Return the count of bits in each row."""
     counts = np.bitwise_count(differing)
-    words = counts.shape[1]
-    if words == 1:
-        return counts.ravel()
-    if words == _WORDS_SUMMED_AT_ONCE:
-        # The upper byte of the product is the sum of all bytes (Warren, Hacker's Delight, 5-1).
-        product: NDArray[np.uint32] = counts.view(np.uint32).ravel() * _ONE_IN_EACH_BYTE
-        product >>= _UPPER_BYTE
-        return product
-    sums: NDArray[Any] = counts.sum(axis=1, dtype=np.uint16)
-    return sums
+    # A column at a time, because numpy's `sum` takes longer for many short rows.
+    distances = counts[:, 0].astype(np.uint16)
+    for word in range(1, counts.shape[1]):
+        distances += counts[:, word]
+    return distances
