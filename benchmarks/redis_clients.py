@@ -193,7 +193,7 @@ def ask(index: Index, keys: Sequence[str], pages: Sequence[Page]) -> list[bool]:
     ]
     observed = [index.observe(*asked[0][:3])] if len(asked) == 1 else index.observe_all(asked)
     is_copy = [one.kind == "near-duplicate" for one in observed]
-    index.confirm_all(one for one, copy in zip(observed, is_copy, strict=True) if not copy)
+    index.confirm(*[one for one, copy in zip(observed, is_copy, strict=True) if not copy])
     return is_copy
 
 

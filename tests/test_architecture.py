@@ -33,7 +33,6 @@ MODULES = {module_name(path): path for path in sorted(PACKAGE.rglob("*.py"))}
 # What needs numpy or jieba all the time, and is imported when an index is opened, pairs are asked
 # for, or a text is tagged.
 NUMERIC = {
-    f"{NAME}.index.probing",
     *(f"{NAME}.index.{name}" for name in ("entry_tables", "store")),
     *(f"{NAME}.index.redis.{name}" for name in ("admission", "store", "replica")),
     *(name for name in MODULES if name.startswith(f"{NAME}.index.tables.")),

@@ -169,7 +169,7 @@ def _evidence(sums: np.ndarray, of_sketches: np.ndarray) -> list[Evidence]:
 
 def _uncertain(sums: np.ndarray, distance: int, rng: np.random.Generator) -> np.ndarray:
     """So many bits, counted from the least significant, each chosen by its chance to differ where
-    that many of normal sums do (see `scrapy_simhash.index.probing`).
+    that many of normal sums do (see `scrapy_simhash.index.tables.buckets`).
     """
     slope = 1 / np.tan(np.pi * max(distance, 1) / len(sums))
     chances = np.array([erfc(one * slope / 2**0.5) / 2 for one in sums]).clip(1e-12, 0.5)

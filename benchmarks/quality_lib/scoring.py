@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from quality_lib.corpus import BETWEEN, MUST, WRONG
-from scrapy_simhash.index.probing import Prober
+from scrapy_simhash.index.tables.buckets import Prober
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence

@@ -16,7 +16,7 @@ import numpy as np
 
 from scrapy_simhash.errors import SchemeError
 from scrapy_simhash.index.plan import MIN_RECALL, TablePlan, fewest_tables
-from scrapy_simhash.index.tables.prefixes import WORD_BITS, Prefixes
+from scrapy_simhash.index.tables.buckets import WORD_BITS, Prefixes
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

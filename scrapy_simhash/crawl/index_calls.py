@@ -283,12 +283,12 @@ def _observe_all(index: Any, pages: Sequence[PageToObserve]) -> list[tuple[Obser
 
 
 def _call(method: str, index: Any, arguments: Sequence[Any], **options: Any) -> None:
-    getattr(index, method)(arguments, **options)
+    getattr(index, method)(*arguments, **options)
 
 
-_CONFIRM = [partial(_call, "confirm_all", gave_items=gave_items) for gave_items in (False, True)]
-_DISCARD = partial(_call, "discard_all")
-_FORGET = partial(_call, "discard_all")  # after an error that was counted
+_CONFIRM = [partial(_call, "confirm", gave_items=gave_items) for gave_items in (False, True)]
+_DISCARD = partial(_call, "discard")
+_FORGET = partial(_call, "discard")  # after an error that was counted
 _ACTED = partial(_call, "acted_all")
 
 

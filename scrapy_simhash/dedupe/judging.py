@@ -130,7 +130,7 @@ class Judge:
     def commit(self) -> None:
         """Write the batch to the state, and then to the index."""
         self._state.append(self._checkpoint())
-        self._index.confirm_all(self._to_confirm())
+        self._index.confirm(*self._to_confirm())
         self._lines.clear()
         self._observed.clear()
 

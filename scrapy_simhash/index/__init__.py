@@ -31,7 +31,7 @@ from scrapy_simhash.index.base import (
     PageToObserve,
     SyncPolicy,
 )
-from scrapy_simhash.index.database import destroy_database, locking, unusable
+from scrapy_simhash.index.database import MemoryDatabase, destroy_database, locking, unusable
 from scrapy_simhash.index.index import Index, rules_of
 from scrapy_simhash.index.manifest import (
     DATABASES,
@@ -125,7 +125,6 @@ def open_index(
     spec = IndexSpec(kind, scheme, max_distance, plan, expected_pages, confirmation)
     with OPENING:
         if kind == "memory":
-            from scrapy_simhash.index.memory import MemoryDatabase
             from scrapy_simhash.index.store import Store  # loads numpy
 
             store = Store(MemoryDatabase(), spec.to_manifest())

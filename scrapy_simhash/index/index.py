@@ -34,7 +34,6 @@ if TYPE_CHECKING:
     from scrapy_simhash.index.rules import Neighbour
     from scrapy_simhash.index.store import Store
     from scrapy_simhash.index.texts import Texts
-    from scrapy_simhash.scheme import Scheme
 
     AnyStore: TypeAlias = Store | RedisStore
 
@@ -63,7 +62,7 @@ class Index:
     A near-duplicate is within k of a representative, and is confirmed to be a copy of it
     (`scrapy_simhash.confirmation`). A page within k that is not confirmed is *similar*: it has
     content of its own, and is stored. Methods are atomic, but in Redis, `observe_all` and
-    `confirm_all` only for each page. Methods may be called from any thread. All raise StorageError
+    `confirm` only for each page. Methods may be called from any thread. All raise StorageError
     if the storage fails, and all but `close` raise IndexClosed after `close`.
 
     **This crawl and earlier ones.** An index records when a crawl last saw each entry. By default,
@@ -140,7 +139,11 @@ class Index:
         stays pending; in Redis, until leases end at the latest.
         """
         for page in pages:
-            check_page(self.scheme, page.key, page.fingerprint)
+            if not isinstance(page.key, str) or not page.key:
+                raise SchemeError(
+                    f"the key of a page is {page.key!r}: it must be a string that is not empty"
+                )
+            self.scheme.check_fingerprint(page.fingerprint)
         observed = self.store.observe_all(pages, self.rules)
         for observation, pending in observed:
             if pending is not None:
@@ -168,21 +171,15 @@ class Index:
         """
         self._hold(observed, observed.representative)
 
-    def confirm(self, observed: Observation | str, *, gave_items: bool = True) -> None:
-        """Store a pending page that was handled without an error: all of its rows, or none.
-
-        :param observed: an observation, or a key for all pending observations that were made under
-            it through this object. If none is pending, this has no effect.
-        :param gave_items: the page gave an item that the pipelines kept. See `Earlier`.
-        """
-        self.confirm_all([observed], gave_items=gave_items)
-
     @_atomic
-    def confirm_all(
-        self, observed: Iterable[Observation | str], *, gave_items: bool = True
-    ) -> None:
-        """Confirm observations in turn, which takes less time on a single Redis server than
-        `confirm` for each. If it raises an error, those that were not stored yet stay pending.
+    def confirm(self, *observed: Observation | str, gave_items: bool = True) -> None:
+        """Store pending pages that were handled without an error, in turn: all rows of a page, or
+        none. Pages that were not stored when it raises an error stay pending. On a single Redis
+        server, one call for several pages takes less time.
+
+        :param observed: observations, or keys for all pending observations that were made under
+            them through this object. One that is not pending has no effect.
+        :param gave_items: the pages gave items that the pipelines kept. See `Earlier`.
         """
         pages = [page for one in observed for page in self._select(one)]
         for page in pages:
@@ -192,18 +189,15 @@ class Index:
         finally:
             self._forget(pages)
 
-    def discard(self, observed: Observation | str) -> None:
-        """Forget a pending page that failed, so that a copy can take its place.
+    @_atomic
+    def discard(self, *observed: Observation | str) -> None:
+        """Forget pending pages that failed, so that copies can take their places. In Redis, one
+        call for several takes less time.
 
         The log line of a similar page is removed. The stored entry of the key remains.
 
         :param observed: see `confirm`.
         """
-        self.discard_all([observed])
-
-    @_atomic
-    def discard_all(self, observed: Iterable[Observation | str]) -> None:
-        """Discard observations, which may take less time than `discard` for each."""
         pages = [page for one in observed for page in self._select(one)]
         self.store.release(pages)
         self._forget(pages)
@@ -220,10 +214,10 @@ class Index:
 
         :param action: None removes the line, because the observation was only a second look.
         """
-        self.acted_all([(observed, action)])
+        self.acted_all((observed, action))
 
     @_atomic
-    def acted_all(self, observed: Iterable[tuple[Observation, Action | None]]) -> None:
+    def acted_all(self, *observed: tuple[Observation, Action | None]) -> None:
         """Record what was done with several pages; see `acted`."""
         lines = [
             (one.line, action)
@@ -384,13 +378,6 @@ def rules_of(
         incremental,
         next_sequence if crawl_start is None else min(crawl_start, next_sequence),
     )
-
-
-def check_page(scheme: Scheme, key: str, fingerprint: int) -> None:
-    """Raise SchemeError if the key is empty or no string, or the fingerprint does not fit."""
-    if not isinstance(key, str) or not key:
-        raise SchemeError(f"the key of a page is {key!r}: it must be a string that is not empty")
-    scheme.check_fingerprint(fingerprint)
 
 
 def _matches(neighbours: Iterable[Neighbour]) -> list[Match]:

@@ -63,7 +63,7 @@ class TablePlan:
 
     :param bits: width of the fingerprints, f.
     :param blocks: number of blocks, m, whose widths differ by at most one bit. For probed tables
-        (`scrapy_simhash.index.probing`): the number of tables.
+        (`scrapy_simhash.index.tables.buckets`): the number of tables.
     :param chosen: number of blocks brought to the front in each table, c.
     :param prefix_bits: width of the prefixes of probed tables; 0 for other tables.
     :param probes: number of buckets to look up in all probed tables together, for a page with a

@@ -16,9 +16,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from scrapy_simhash.index.base import Entry, NearDuplicate, SyncPolicy
-    from scrapy_simhash.index.database import Database, Row
+    from scrapy_simhash.index.database import Database, MemoryDatabase, Row
     from scrapy_simhash.index.manifest import Manifest
-    from scrapy_simhash.index.memory import MemoryDatabase
 
 _SYNC_INTERVAL_S = 1.0
 Decoded = TypeVar("Decoded")

@@ -185,7 +185,7 @@ class CrawlRules(Rules):
             copies = alike or copies
             earlier = _earlier(evidence, copies)
             if earlier.gave_items:
-                # A pending page may still give items. So a copy does not rely on one that gave none.
+                # A pending one may still give items. So a copy does not rely on one without.
                 copies = [one for one in copies if _may_give_items(one)]
             nearest = copies[0]
         elif own is not None and own.confirmed:

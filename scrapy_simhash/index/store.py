@@ -26,9 +26,8 @@ if TYPE_CHECKING:
 
     from scrapy_simhash.evidence import Evidence
     from scrapy_simhash.index.base import Entry, Observation, PageToObserve, SyncPolicy
-    from scrapy_simhash.index.database import Database, Row
+    from scrapy_simhash.index.database import Database, MemoryDatabase, Row
     from scrapy_simhash.index.manifest import Manifest
-    from scrapy_simhash.index.memory import MemoryDatabase
     from scrapy_simhash.index.rules import CrawlRules
 
     Observed: TypeAlias = tuple[Observation, Pending | None]
@@ -110,33 +109,32 @@ class Store(Rows):
         queries = [(value, page.certainty, rules.mark(page)) for value, page in pages]
         self._tables.prefetch(queries, rules.max_distance)
 
-    def _observe(self, page: PageToObserve, rules: CrawlRules) -> Observed:
-        """Return what a page is, and the pending page that it becomes, or None. Write the line of a
-        near-duplicate or similar page to the log.
-        """
-        stored, last = self._last_seen(page.key)
-        own, found, evidence = rules.last(page, last), list[Found](), page.evidence
-        if not rules.is_settled(own):
-            mark = rules.mark(evidence)
-            found = self.within(page.fingerprint, rules.max_distance, evidence.certainty, mark=mark)
-        sequence = self.next_sequence
-        observation, entry = rules.judge(page, stored, own, found, sequence)
-        self.next_sequence = sequence + 1
-        if observation.line is not None:
-            self.write_lines([observation.line])
-        if entry is None:
-            return observation, None
-        pending = Pending(observation, entry, stored, observation.outdated, page.in_scope)
-        return observation, self._made_pending(pending)
-
     def observe_all(self, pages: Sequence[PageToObserve], rules: CrawlRules) -> list[Observed]:
-        """Observe pages in turn. After an error, none is pending."""
+        """Return for each page in turn what it is, and the pending page that it becomes, or None.
+        Write the lines of near-duplicate and similar pages to the log. After an error, no page is
+        pending.
+        """
         if len(pages) > 1:
             self.prefetch([(one.fingerprint, one.evidence) for one in pages], rules)
         observed: list[Observed] = []
         try:
             for page in pages:
-                observed.append(self._observe(page, rules))  # noqa: PERF401 - needed on errors
+                stored, last = self._last_seen(page.key)
+                own, found, k = rules.last(page, last), list[Found](), rules.max_distance
+                if not rules.is_settled(own):
+                    certainty, mark = page.evidence.certainty, rules.mark(page.evidence)
+                    found = self.within(page.fingerprint, k, certainty, mark=mark)
+                observation, entry = rules.judge(page, stored, own, found, self.next_sequence)
+                self.next_sequence += 1
+                if observation.line is not None:
+                    self.write_lines([observation.line])
+                pending = None
+                if entry is not None:
+                    pending = Pending(
+                        observation, entry, stored, observation.outdated, page.in_scope
+                    )
+                    self._make_pending(pending)
+                observed.append((observation, pending))
         except BaseException:
             self.release([pending for _, pending in observed if pending is not None])
             self.unlog([one.sequence for one, _ in observed if one.similar_to is not None])
@@ -150,9 +148,9 @@ class Store(Rows):
         """
         stored, _ = self._last_seen(observed.key)
         entry = rules.new_entry(observed, observed.sequence)
-        return self._made_pending(
-            Pending(observed, entry, stored, observed.outdated, supersedes=supersedes)
-        )
+        pending = Pending(observed, entry, stored, observed.outdated, supersedes=supersedes)
+        self._make_pending(pending)
+        return pending
 
     def release(self, pages: Iterable[Pending]) -> None:
         """Remove pages from the pending ones."""
@@ -280,8 +278,8 @@ class Store(Rows):
         stored = self.entry(key)
         return stored, stored
 
-    def _made_pending(self, pending: Pending) -> Pending:
-        """Add a pending page, which gets an ordinal and a row in the tables, and return it."""
+    def _make_pending(self, pending: Pending) -> None:
+        """Add a pending page, which gets an ordinal and a row in the tables."""
         stored = pending.stored
         if stored is not None and _have_one_row(stored, pending.entry):
             ordinal = stored.ordinal
@@ -290,7 +288,6 @@ class Store(Rows):
         pending.entry = pending.entry._replace(ordinal=ordinal)
         for name in (pending.entry.key, ordinal):
             self._pending.setdefault(name, []).append(pending)
-        return pending
 
     def _stored(self, ordinals: Sequence[int]) -> list[Entry | None]:
         """Return the stored entries with these ordinals; None for each that has none."""

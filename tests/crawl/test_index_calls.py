@@ -33,13 +33,13 @@ class FakeIndex:
         self._call("observe", pages)
         return [seen(page.key) for page in pages]
 
-    def confirm_all(self, observations, *, gave_items=True):
+    def confirm(self, *observations, gave_items=True):
         self._call("confirm", observations)
 
-    def discard_all(self, observations):
+    def discard(self, *observations):
         self._call("discard", observations)
 
-    def acted_all(self, pairs):
+    def acted_all(self, *pairs):
         self._call("acted", [observation for observation, _ in pairs])
 
     def stop_waiting(self):

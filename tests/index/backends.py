@@ -12,9 +12,9 @@ import pytest
 
 from scrapy_simhash import Scheme
 from scrapy_simhash.index import Index, TablePlan, database_kind, entry_tables, open_index, records
+from scrapy_simhash.index.database import MemoryDatabase
 from scrapy_simhash.index.index import rules_of
 from scrapy_simhash.index.manifest import Manifest
-from scrapy_simhash.index.memory import MemoryDatabase
 from scrapy_simhash.index.store import Store
 from scrapy_simhash.index.tables import runs, tables
 

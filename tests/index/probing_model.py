@@ -7,7 +7,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from scrapy_simhash.index.probing import CERTAINTY_SCALE, Prober
+from scrapy_simhash.index.tables.buckets import CERTAINTY_SCALE, Prober
 
 # Distances of real near-duplicates in 256ths of the bits: the quantiles 0, 5, …, 100 % of 2,930
 # confirmed pairs of real pages.

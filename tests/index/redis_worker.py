@@ -142,7 +142,7 @@ def main() -> None:
                     else:
                         confirmed.append(observed)
                 leases = index.store.lost_leases
-                patiently(task, index.confirm_all, confirmed)
+                patiently(task, index.confirm, *confirmed)
                 for observed in confirmed:
                     log.write(f"kept {observed.key}\n")
                     if index.store.lost_leases > leases:

@@ -56,14 +56,14 @@ def settle(rng, index, oracle, pages):
     good = rng.randrange(len(pages) + 1)
     done = rng.randint(good, len(pages))
     if rng.random() < 0.5:
-        index.confirm_all([one for one, _ in pages[:good]])
+        index.confirm(*[one for one, _ in pages[:good]])
     for one, number in pages[:good]:
         index.confirm(one)
         oracle.confirm(number)
     for one, number in pages[:done]:  # also those that are stored: no effect
         index.discard(one)
         oracle.discard(number)
-    index.confirm_all([one for one, _ in pages[:done]])
+    index.confirm(*[one for one, _ in pages[:done]])
     return pages[done:]
 
 
@@ -149,5 +149,5 @@ def test_more_pages_than_one_script_takes(redis_server, monkeypatch):
         pages = pages_of(("a", A), ("b", B), ("c", C), ("copy", flip(A, 2)), ("d", D))
         observed = index.observe_all(pages)
         assert [one.kind for one in observed] == ["new"] * 3 + ["near-duplicate", "new"]
-        index.confirm_all(observed)
+        index.confirm(*observed)
         assert len(index) == 4

@@ -62,7 +62,7 @@ def test_pages_are_observed_together_in_one_round_trip(redis_backend, redis, mon
         ]
         observed = index.observe_all(pages)
         assert (len(sent), {one.kind for one in observed}) == (1, {"new"})
-        index.confirm_all(observed)
+        index.confirm(*observed)
         assert len(sent) == 2
 
 

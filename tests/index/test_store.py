@@ -5,8 +5,8 @@ import logging
 import pytest
 
 from scrapy_simhash.index.base import Entry, NearDuplicate
+from scrapy_simhash.index.database import MemoryDatabase
 from scrapy_simhash.index.manifest import Manifest
-from scrapy_simhash.index.memory import MemoryDatabase
 from scrapy_simhash.index.store import Store
 from scrapy_simhash.index.tables import FOLDER
 from scrapy_simhash.index.tables.format import File

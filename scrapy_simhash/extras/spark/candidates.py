@@ -21,8 +21,7 @@ import numpy as np
 
 from scrapy_simhash.clustering.pairs import Pairs, concatenate, distances, ranges, words_of
 from scrapy_simhash.errors import SimhashError
-from scrapy_simhash.index.probing import Prober
-from scrapy_simhash.index.tables.prefixes import Prefixes
+from scrapy_simhash.index.tables.buckets import Prefixes
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -70,10 +69,6 @@ class CandidateSearch:
         return max(self.records // SHARD_RECORDS, 1).bit_length() - 1
 
     @cached_property
-    def _prober(self) -> Prober:
-        return Prober(self.plan)
-
-    @cached_property
     def _prefixes(self) -> Prefixes:
         return Prefixes(self.plan)
 
@@ -100,20 +95,16 @@ class CandidateSearch:
     def _spread(self, batch: Columns) -> Columns:
         count, tables = len(batch["position"]), len(self.plan.tables)
         values = [int.from_bytes(packed, "big") for packed in batch["fingerprint"]]
-        own = self._prefixes.hashes_in_all(self._prefixes.packed(values))
+        rows = self._prefixes.packed(values)
+        own = self._prefixes.hashes_in_all(rows)
         own_records = np.repeat(np.arange(count), tables)
         own_tables = np.tile(np.arange(tables), count)
         askers = np.flatnonzero(batch["asks"])
-        if self.plan.probes and len(askers):
-            queries = [(values[at], batch["certainty"][at]) for at in askers]
-            tables_asked, prefixes, numbers = self._prober.probes(queries)
-            asked = askers[numbers], tables_asked, self._prefixes.hashes(prefixes)
-        else:
-            at = batch["asks"][own_records]
-            asked = own_records[at], own_tables[at], own.ravel()[at]
-        record = np.concatenate([own_records, asked[0]])
-        table = np.concatenate([own_tables, asked[1]])
-        bucket = np.concatenate([own.ravel(), asked[2]])
+        queries = [(values[at], batch["certainty"][at]) for at in askers]
+        asked = self._prefixes.buckets(queries, rows[askers])
+        record = np.concatenate([own_records, askers[asked.owners]])
+        table = np.concatenate([own_tables, asked.tables])
+        bucket = np.concatenate([own.ravel(), asked.hashes])
         is_asked = np.arange(len(record)) >= own.size
         # In each table, one row for each shard that has the own bucket or one that is asked for.
         shard = table << self.shard_bits | self._shard_of(bucket)

@@ -7,13 +7,12 @@ not depend on which rows are sorted.
 
 from __future__ import annotations
 
-from functools import lru_cache
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from scrapy_simhash.index.marks import KEY_BITS
-from scrapy_simhash.index.probing import Prober
+from scrapy_simhash.index.tables.buckets import Buckets
 from scrapy_simhash.index.tables.crowds import (
     COMPARED,
     CROWD,
@@ -34,7 +33,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from scrapy_simhash.index.plan import TablePlan
-    from scrapy_simhash.index.tables.prefixes import Prefixes
+    from scrapy_simhash.index.tables.buckets import Prefixes
     from scrapy_simhash.index.tables.rows import Rows
     from scrapy_simhash.index.tables.runs import Run
 
@@ -43,18 +42,8 @@ if TYPE_CHECKING:
     Positions = NDArray[np.uint32]
     Words = NDArray[np.uint64]
 
-# As many queries are answered at once as have arrays that fit in the caches of a processor.
-QUERIES_AT_ONCE = 32
 _FEW_BUCKETS = 16
 _NOTHING, _NOBODY = np.empty(0, np.uint32), np.empty(0, np.int64)
-
-
-class Buckets(NamedTuple):
-    """The buckets to look up: that of a hash in a table, for a query, given by its number."""
-
-    tables: Numbers
-    hashes: Words
-    owners: Numbers
 
 
 class Search:
@@ -63,7 +52,6 @@ class Search:
     def __init__(self, plan: TablePlan, prefixes: Prefixes, rows: Rows) -> None:
         self._prefixes, self._rows = prefixes, rows
         self._tables = len(plan.tables)
-        self._prober = Prober(plan) if plan.prefix_bits else None
         self.set_runs([], 0)
 
     def set_runs(self, runs: Sequence[Run], unsorted_from: int) -> None:
@@ -75,23 +63,10 @@ class Search:
     def near(
         self, queries: Sequence[Query], max_distance: int, marks: Sequence[int] | None
     ) -> list[list[int]]:
-        """Return the numbers of rows near each query."""
-        # The prober uses the certainties of all queries or of none.
-        is_alike = len({len(certainty) for _, certainty in queries}) == 1
-        size = QUERIES_AT_ONCE if is_alike else 1
-        found: list[list[int]] = []
-        for start in range(0, len(queries), size):
-            part = slice(start, start + size)
-            found += self._near(queries[part], max_distance, None if marks is None else marks[part])
-        return found
-
-    def _near(
-        self, queries: Sequence[Query], max_distance: int, marks: Sequence[int] | None
-    ) -> list[list[int]]:
-        """Search for queries of which all have a certainty, or none."""
+        """Return the numbers of rows near each query. All queries have a certainty, or none."""
         count, rows = len(queries), self._prefixes.packed([query for query, _ in queries])
         # Without runs, all rows are compared, and most queries need no probes.
-        buckets = self._buckets(queries, rows) if self._runs else None
+        buckets = self._prefixes.buckets(queries, rows) if self._runs else None
         first, end = self._unsorted_from, len(self._rows)
         newest = self._rows.newest(first)
         positions, owners = _NOTHING, _NOBODY
@@ -109,7 +84,7 @@ class Search:
         found: list[list[int]] = [[] for _ in queries]
         if not len(near):
             return found
-        buckets = buckets or self._buckets(queries, rows)
+        buckets = buckets or self._prefixes.buckets(queries, rows)
         positions = np.concatenate([positions, *[np.arange(first, end, dtype=np.uint32)] * count])
         positions = positions[near]
         owners = owners[near] if count > 1 else np.zeros_like(near)
@@ -121,14 +96,6 @@ class Search:
             own_buckets = Buckets(*[column[is_own] for column in buckets])
             found[owner] = self._chosen(rows[owner], self._rows.still_there(own), mark, own_buckets)
         return found
-
-    def _buckets(self, queries: Sequence[Query], rows: Words) -> Buckets:
-        """Return the buckets to look up, in the order of the queries."""
-        if self._prober is not None:
-            tables, prefixes, owners = self._prober.probes(queries)
-            return Buckets(tables, self._prefixes.hashes(prefixes), owners)
-        owners, tables = _each_table(len(queries), self._tables)
-        return Buckets(tables, self._prefixes.hashes_in_all(rows).ravel(), owners)
 
     def _candidates(
         self, buckets: Buckets, rows: Words, marks: Sequence[int] | None
@@ -244,12 +211,6 @@ class Search:
         chosen.sort()
         numbers: list[int] = (self._rows.take(IDS, positions[chosen]) & NUMBER_MASK).tolist()
         return numbers
-
-
-@lru_cache(maxsize=QUERIES_AT_ONCE)
-def _each_table(queries: int, tables: int) -> tuple[Numbers, Numbers]:
-    """Return (number of the query, number of the table) of each table for each query."""
-    return np.divmod(np.arange(queries * tables), tables)
 
 
 def _distances(differing: Words) -> NDArray[np.uint16]:

@@ -16,7 +16,7 @@ from xxhash import xxh3_64_intdigest
 
 from scrapy_simhash.index.plan import slot_bits
 from scrapy_simhash.index.tables import format as files
-from scrapy_simhash.index.tables.prefixes import Prefixes
+from scrapy_simhash.index.tables.buckets import Prefixes
 from scrapy_simhash.index.tables.rows import (
     FINGERPRINTS,
     IDS,
@@ -40,6 +40,8 @@ if TYPE_CHECKING:
     Words = NDArray[np.uint64]
 
 UNSORTED_ROWS = 2048
+# As many queries are answered at once as have arrays that fit in the caches of a processor.
+_QUERIES_AT_ONCE = 32
 # When this many rows are in memory, they are frozen. New ones collect beside them.
 MEMORY_ROWS = 1 << 16
 # A run in memory is sorted again together with new rows that are at least a sixteenth of it.
@@ -150,7 +152,15 @@ class Tables:
         :param marks: of the queries. With them, rows are left out as
             `scrapy_simhash.index.tables.crowds` says.
         """
-        return self._search.near(queries, max_distance, marks)
+        # Probing uses the certainties of all queries or of none.
+        is_alike = len({len(certainty) for _, certainty in queries}) == 1
+        size = _QUERIES_AT_ONCE if is_alike else 1
+        found: list[list[int]] = []
+        for start in range(0, len(queries), size):
+            part = slice(start, start + size)
+            own_marks = None if marks is None else marks[part]
+            found += self._search.near(queries[part], max_distance, own_marks)
+        return found
 
     def with_key(self, key: bytes) -> list[int]:
         """Return the numbers of the rows whose keys have the same hash, in any order."""

@@ -1,18 +1,23 @@
-"""Query-directed probing: choose the buckets in which a copy of a page probably is.
+"""Choose the buckets that a query looks up: its own, and those in which a copy probably is.
 
-docs/fingerprint-index.md explains it, with an example. A query looks up its own prefix in each
-table, and then, in all tables together, its prefixes with some of its least certain bits flipped
-(`certainty`, see `scrapy_simhash.fingerprint.Fingerprint`). Each look-up of a bucket is a *probe*.
+**Prefixes.** Tables sort a prefix by its *hash*, 64 bits: the prefix times an odd number, moved to
+the top. Texts in one language have similar prefixes, so their leading bits would fill some buckets
+and leave others empty. The products differ, too, and spread evenly: the number is 2**width divided
+by the golden ratio (Knuth, The Art of Computer Programming, volume 3, section 6.4).
 
-The model: the sums of two texts are normal, with a correlation of cos(πd/f) if d of f bits differ.
-So a bit whose sum is z standard deviations from zero differs with the probability Φ(-z·cot(πd/f)).
+**Probing.** In probed tables, a query looks up its own prefix in each table, and then, in all
+tables together, its prefixes with some of its least certain bits flipped (`certainty`, see
+`scrapy_simhash.fingerprint.Fingerprint`). Each look-up of a bucket is a *probe*.
+docs/fingerprint-index.md explains it, with an example. The model: the sums of two texts are normal,
+with a correlation of cos(πd/f) if d of f bits differ. So a bit whose sum is z standard deviations
+from zero differs with the probability Φ(-z·cot(πd/f)).
 """
 
 from __future__ import annotations
 
 import math
 from functools import lru_cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -23,9 +28,11 @@ if TYPE_CHECKING:
 
     from scrapy_simhash.index.plan import TablePlan
 
-    Certainties = NDArray[np.uint8]
+    Words = NDArray[np.uint64]
     Numbers = NDArray[np.int64]
 
+WORD_BITS = 64
+_GOLDEN = 0x9E3779B97F4A7C15  # 2**64 divided by the golden ratio
 # The certainty of a bit whose sum is one standard deviation from zero.
 CERTAINTY_SCALE = 64
 _BYTE_BITS = np.uint16(8)
@@ -33,6 +40,91 @@ _BYTE_BITS = np.uint16(8)
 _UNCERTAIN_BITS = 6
 # Scores hold for pairs with this share of differing bits, where probes matter most.
 _TYPICAL_SHARE = 48 / 256
+
+
+class Buckets(NamedTuple):
+    """The buckets to look up: that of a hash in a table, for a query, given by its number."""
+
+    tables: Numbers
+    hashes: Words
+    owners: Numbers
+
+
+class Prefixes:
+    """The prefixes of a plan. Of a prefix that is longer than 64 bits, the last 64 count.
+
+    A *fingerprint in words* is a row of 64-bit words, the least significant word first.
+    """
+
+    def __init__(self, plan: TablePlan) -> None:
+        self._plan = plan
+        self.words = -(-plan.bits // WORD_BITS)
+        """Number of words of a fingerprint."""
+        widths = [min(width, WORD_BITS) for width in plan.prefix_widths_bits]
+        self._factors = np.array([_GOLDEN >> WORD_BITS - width | 1 for width in widths], np.uint64)
+        self._shifts = np.array([WORD_BITS - width for width in widths], np.uint64)
+        self._has_single_blocks = all(len(table) == 1 for table in plan.tables)
+        places = np.array([divmod(table[0].shift, WORD_BITS) for table in plan.tables])
+        self._first_words, self._low_shifts = places[:, 0], places[:, 1].astype(np.uint64)
+        # Shifts of the following word, in two parts: a shift by 64 bits is not defined.
+        self._high_shifts = WORD_BITS - 1 - self._low_shifts
+        self._prober = Prober(plan) if plan.prefix_bits else None
+
+    def packed(self, fingerprints: Sequence[int]) -> Words:
+        """Return fingerprints in words, a row for each."""
+        size = 8 * self.words
+        packed = b"".join([fingerprint.to_bytes(size, "little") for fingerprint in fingerprints])
+        return np.frombuffer(packed, "<u8").reshape(-1, self.words)
+
+    def buckets(self, queries: Sequence[tuple[int, bytes]], rows: Words) -> Buckets:
+        """Return the buckets to look up, in the order of the queries.
+
+        :param queries: (fingerprint, certainty); either all have a certainty, or none is used.
+        :param rows: the fingerprints in words.
+        """
+        if self._prober is None or not queries:
+            owners, tables = _each_table(len(queries), len(self._shifts))
+            return Buckets(tables, self.hashes_in_all(rows).ravel(), owners)
+        tables, prefixes, owners = self._prober.probes(queries)
+        hashes = prefixes.astype(np.uint64)
+        hashes *= self._factors[0]
+        hashes <<= self._shifts[0]
+        return Buckets(tables, hashes, owners)
+
+    def hashes_in(self, table: int, rows: Words) -> Words:
+        """Return the hash of each prefix in one table.
+
+        :param rows: fingerprints in words.
+        """
+        hashes = np.zeros(len(rows), np.uint64)
+        for shift, width in self._plan.tables[table]:
+            word, at = divmod(shift, WORD_BITS)
+            # Of a block, the last 64 bits.
+            bits = rows[:, word] >> np.uint64(at)
+            if at and at + width > WORD_BITS:
+                bits = bits | rows[:, word + 1] << np.uint64(WORD_BITS - at)
+            if width < WORD_BITS:
+                hashes <<= np.uint64(width)
+                bits = bits & np.uint64((1 << width) - 1)
+                hashes |= bits
+            else:
+                hashes = bits
+        hashes *= self._factors[table]
+        hashes <<= self._shifts[table]
+        return hashes
+
+    def hashes_in_all(self, rows: Words) -> Words:
+        """Return the hashes of the prefixes in all tables, a row for each row; see `hashes_in`."""
+        if not self._has_single_blocks:
+            return np.stack([self.hashes_in(table, rows) for table in range(len(self._shifts))], 1)
+        hashes: Words = rows.take(self._first_words, axis=1) >> self._low_shifts
+        if self.words > 1:
+            following = rows.take(self._first_words + 1, axis=1, mode="clip")
+            hashes |= following << self._high_shifts << np.uint64(1)
+        # The shift to the top drops the bits beyond the prefix.
+        hashes *= self._factors
+        hashes <<= self._shifts
+        return hashes
 
 
 class Prober:
@@ -88,7 +180,9 @@ class Prober:
         owners, probed_tables = np.divmod(rows, tables)
         return probed_tables, prefixes, owners
 
-    def subsets(self, certainties: Certainties) -> tuple[NDArray[np.uint16], NDArray[np.bool_]]:
+    def subsets(
+        self, certainties: NDArray[np.uint8]
+    ) -> tuple[NDArray[np.uint16], NDArray[np.bool_]]:
         """Return the probes of many queries, by query and table: (the numbers of the least certain
         bits of the prefix, where 0 is the most significant bit; for each subset of these bits, True
         if a probe flips it). Subset i has the j-th of these bits if bit j of i is set.
@@ -111,6 +205,12 @@ class Prober:
         # For so few scores, `partition` and `argpartition` take longer.
         lowest: NDArray[np.float32] = np.sort(flat, axis=1)[:, -count, None, None]
         return ranked & np.uint16(0xFF), scores >= lowest
+
+
+@lru_cache(maxsize=32)
+def _each_table(queries: int, tables: int) -> tuple[Numbers, Numbers]:
+    """Return (number of the query, number of the table) of each table for each query."""
+    return np.divmod(np.arange(queries * tables), tables)
 
 
 @lru_cache(maxsize=1)
