@@ -122,30 +122,26 @@ class Manifest:
 
         :raises IndexCorrupt: it has impossible values.
         """
+        content = manifest_content(location, text, _FORMAT_NAME, FORMAT_VERSION, _START_OVER)
         with _decoding(location, _START_OVER):
-            content = manifest_content(location, text, _FORMAT_NAME, FORMAT_VERSION, _START_OVER)
-            return cls._from_content(content)
-
-    @classmethod
-    def _from_content(cls, content: dict[str, Any]) -> Manifest:
-        scheme, plan = Scheme(**content["scheme"]), TablePlan(**content["plan"])
-        confirmation = Confirmation(**content["confirmation"])
-        k, generation, database = (
-            content[name] for name in ("max_distance", "generation", "database")
-        )
-        is_allowed = {
-            "plan": plan.bits == scheme.bits and {*map(type, asdict(plan).values())} == {int},
-            "max_distance": type(k) is int and 0 <= k < scheme.bits,
-            "generation": type(generation) is int and generation >= 0,
-            "database": database in (*DATABASES, "redis"),
-            "confirmation": type(confirmation.min_resemblance) in (int, float)
-            and 0 <= confirmation.min_resemblance <= 1
-            and type(confirmation.same_name) is bool,
-        }
-        for name, allowed in is_allowed.items():
-            if not allowed:
-                raise ValueError(f"{name} is {content[name]!r}")
-        return cls(scheme, plan, k, database, generation, confirmation)
+            scheme, plan = Scheme(**content["scheme"]), TablePlan(**content["plan"])
+            confirmation = Confirmation(**content["confirmation"])
+            k, generation, database = (
+                content[name] for name in ("max_distance", "generation", "database")
+            )
+            is_allowed = {
+                "plan": plan.bits == scheme.bits and {*map(type, asdict(plan).values())} == {int},
+                "max_distance": type(k) is int and 0 <= k < scheme.bits,
+                "generation": type(generation) is int and generation >= 0,
+                "database": database in (*DATABASES, "redis"),
+                "confirmation": type(confirmation.min_resemblance) in (int, float)
+                and 0 <= confirmation.min_resemblance <= 1
+                and type(confirmation.same_name) is bool,
+            }
+            for name, allowed in is_allowed.items():
+                if not allowed:
+                    raise ValueError(f"{name} is {content[name]!r}")
+            return cls(scheme, plan, k, database, generation, confirmation)
 
     @classmethod
     def read(cls, directory: Path) -> Manifest | None:
@@ -327,12 +323,9 @@ def databases(directory: Path) -> list[Path]:
     """Return the paths of the databases of an index, sorted by name: the current one, and leftovers
     of interrupted commands.
     """
-    return sorted(
-        path
-        for kind in DATABASES
-        for path in (directory / kind, *directory.glob(f"{kind}-*"))
-        if re.fullmatch(r"[a-z]+(-[0-9]+)?", path.name) and path.is_dir()
-    )
+    names = re.compile(rf"({'|'.join(DATABASES)})(-[0-9]+)?")
+    paths = [path for path in directory.glob("*db*") if names.fullmatch(path.name)]
+    return sorted(path for path in paths if path.is_dir())
 
 
 def sync_directory(directory: Path) -> None:
