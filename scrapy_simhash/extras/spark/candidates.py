@@ -1,10 +1,10 @@
 """Find near records as an index finds them, but in parts that many machines can search.
 
-An index looks up buckets for a record, see `scrapy_simhash.index.probing`, and compares the record
-with the earlier records in these buckets. Here the first bits of the hash of its prefix assign each
-bucket of a table to a *shard*. A record goes to the shards of its own bucket and of those that it
-looks up (*asks* for). numpy searches each shard by itself. The buckets are the same as in an index,
-so the pairs are, too.
+An index looks up buckets for a record, see `scrapy_simhash.index.tables.buckets`, and compares the
+record with the earlier records in these buckets. Here the first bits of the hash of its prefix
+assign each bucket of a table to a *shard*. A record goes to the shards of its own bucket and of
+those that it looks up (*asks* for). numpy searches each shard by itself. The buckets are the same
+as in an index, so the pairs are, too.
 
 A record with too many near records reports some of them and `MORE`. Otherwise, a hundred thousand
 copies of one page would make five billion pairs.
