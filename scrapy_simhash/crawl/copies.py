@@ -19,7 +19,7 @@ from scrapy.utils.datatypes import LocalCache
 
 from scrapy_simhash.crawl.following import Following
 from scrapy_simhash.crawl.given import Given, OfCallback, Remembered, Said, stable_hash
-from scrapy_simhash.crawl.item_texts import ItemTexts
+from scrapy_simhash.crawl.item_texts import ItemTexts, is_code
 from scrapy_simhash.crawl.page_texts import PageTexts, count_of, lacks, missing
 from scrapy_simhash.sites import site_of
 
@@ -103,8 +103,7 @@ class Copies:
         if not (said.words or said.numbers) or site_of((response or request).url) != site_of(key):
             return False
         return response is None or bool(
-            missing(said.words.split(), response)
-            or any(count_of(text, response) < n for text, n in said.numbers.items())
+            missing(said.words.split(), response) or _has_less(response, said.numbers)
         )
 
     def _leads_on(self, page: Given, callback: OfCallback, is_pending: bool) -> bool:
@@ -247,6 +246,8 @@ class Copies:
             is_same_site = site_of(response.url) == site_of(original)
             words = [word for word in known.words.split() if word.isalpha() or word.isdigit()]
             page.is_lacking = is_same_site and bool(missing(words, response))
+            codes = {text: n for text, n in known.numbers.items() if is_code(text)}
+            page.lacks_code = is_same_site and _has_less(response, codes)
         if said.count > _MAX_COMPARED_ITEMS and not callback.gives_lists:
             return True
         texts = ItemTexts(item, page.request.url, response.url)
@@ -262,6 +263,8 @@ class Copies:
                 own.update(map(stable_hash, texts.said))
             if page.is_lacking:
                 own.update(map(stable_hash, chain(*texts.said)))
+            if page.lacks_code:
+                own.update(texts.codes())
         has_own = bool(own) and not any(
             own.issubset(one) and 2 * len(longer.intersection(one)) >= len(longer) for one in others
         )
@@ -299,3 +302,8 @@ class Copies:
             requests = self._following.passing(page, original)
         page.withheld += len(page.kept_requests) - len(requests) - len(items)
         return items, requests
+
+
+def _has_less(response: Response, numbers: dict[str, int]) -> bool:
+    """Return True if a page has one of these texts less often."""
+    return any(count_of(text, response) < n for text, n in numbers.items())

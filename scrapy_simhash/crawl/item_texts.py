@@ -36,6 +36,8 @@ _MIN_WORD_CHARACTERS = 4
 _BETWEEN_DIGITS = re.compile(r"(?<=\d)[.,'\s]+(?=\d)")
 # A number, perhaps with a currency. Shorter ones are on many pages, longer ones may be times.
 _NUMBER = re.compile(rf"[^\d:/-]{{0,4}}(\d{{3,8}})(?:\D{{0,4}}|\D{{0,3}}{CURRENCY})")
+# A number or a time, perhaps with a unit.
+_ONE_NUMBER = re.compile(r"[\W_]*\d+(?:[.,'\s:]\d+)*\D*")
 # What tells a price from the number of views.
 _PRICE = re.compile(rf"\d[.,]\d\d?(?!\d)|{CURRENCY}")
 # Words joined by hyphens. One with a digit, such as a UUID, is no word, nor are its parts.
@@ -122,6 +124,11 @@ class ItemTexts:
             if text and all(map(str.isdigit, self._words(text))) and not _NO_ENTRY.fullmatch(text)
         ]
 
+    def codes(self) -> set[int]:
+        """Return hashes of the shorter texts without words that are codes, see `is_code`."""
+        wordless = {*self.numbers()}
+        return {one for text, one in self.short() if text.strip() in wordless and is_code(text)}
+
     def hashes(self) -> set[int]:
         """Return hashes of all that the item says: of `words` and `said` by text, of the words of
         `said` one by one, and of the shorter texts.
@@ -152,6 +159,13 @@ class ItemTexts:
             return [stable_hash(said), *nsmallest(_SKETCHED, runs)]
         except Exception:  # noqa: BLE001 - no item may stop a crawl
             return [0]
+
+
+def is_code(text: str) -> bool:
+    """Return True if a text without words is no number or time, which may be other at each visit,
+    such as a date, an article number or a short word.
+    """
+    return _ONE_NUMBER.fullmatch(text) is None
 
 
 def _read(item: Any, *, all_numbers: bool = False) -> list[str]:

@@ -64,7 +64,7 @@ class PageState:
     :param failed: the callback, a middleware or a pipeline failed, or the content was refused.
     :param asked_again: the spider has asked for this page again.
     :param known_items: of a copy: number of items of its representative and of earlier copies
-        before its first one; it `is_lacking` words of these items.
+        before its first one; it `is_lacking` words of these items, or `lacks_code`.
     :param texts: what the page says, once an item was compared with it.
     :param kept_items: pass when the output has ended, if it is unknown what the representative
         gave, and they are several or, after a pause, the page leads on.
@@ -99,6 +99,7 @@ class PageState:
     asked_again: bool = False
     known_items: int = 0
     is_lacking: bool = False
+    lacks_code: bool = False
     texts: PageTexts | None = None
     kept_items: list[Any] = field(default_factory=list)
     recorded_items: dict[int, tuple[Any, Sequence[int], array[int]]] = field(default_factory=dict)

@@ -37,6 +37,27 @@ class Marked(GeneratedSpider):
         return [{"content": found[self.way]()}]
 
 
+class Coded(GeneratedSpider):
+    """Pages with one text, which differ in a short text without words."""
+
+    ways = ("article number", "state", "date", "rating", "address", "place")
+    pauses = True
+
+    def document(self, number, more=""):
+        found = {
+            "article number": f"A{number}-{7 * number}",
+            "state": "in" if number % 2 else "out",
+            "date": f"2024-03-{number + 1:02}",
+            "rating": f"{number % 5}/5",
+            "address": f"u{number}@x.de",
+            "place": f"52.{number}31, 13.{number}77",
+        }
+        return page("Entry", prose("entry"), f"<b>{found[self.way]}</b>")
+
+    def parse_document(self, response):
+        return [{"kind": "entry", "content": response.css("b::text").get()}]
+
+
 class Offers(GeneratedSpider):
     """Pages with one text, some of which come after many others with texts of their own."""
 

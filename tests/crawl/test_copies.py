@@ -322,6 +322,31 @@ def test_after_a_pause_a_crawl_knows_what_its_pages_gave(crawl, tmp_path):
     assert passing == ["Tide mill", "Sand boat"]
 
 
+@pytest.mark.parametrize(
+    ("one", "other", "passes"),
+    [
+        ("A7-12", "A8-13", True),
+        ("2024-03-01", "2024-03-02", True),
+        ("3/5", "4/5", True),
+        ("in", "out", True),
+        ("12", "13", False),
+        ("1 012", "1 013", False),
+        ("10:31", "10:32", False),
+        ("5 min", "6 min", False),
+    ],
+)
+def test_copies_give_the_codes_that_they_have_in_place_of_those_of_their_page(
+    crawl, one, other, passes
+):
+    page, response = crawl.page(html=f"<h1>Entry</h1> <b>{one}</b>")
+    crawl.gives(page, response, {"code": one})
+    copy, response = crawl.page(page.key, html=f"<h1>Entry</h1> <b>{other}</b>")
+    assert crawl.asks(page.key, copy.request, response)
+    assert crawl.passes(copy, response, {"code": other}) == passes
+    same, response = crawl.page(page.key, html=f"<h1>Entry</h1> <i>{one}</i>")
+    assert not crawl.passes(same, response, {"code": one})
+
+
 def test_copies_of_a_list_give_the_entries_that_it_and_earlier_copies_lack(crawl):
     entries = [{"name": f"Mill {number}", "url": f"/a/{number}"} for number in range(6)]
     page, response = crawl.page()
