@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 from scrapy import Request, signals
 from scrapy.exceptions import DontCloseSpider
@@ -19,12 +19,6 @@ from tests.crawl.generated_spiders import (
     prose,
 )
 
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
-
-    from scrapy.crawler import Crawler
-    from scrapy.http import Response
-
 
 class Chained(GeneratedSpider):
     """Each page leads to the next one, and some pages have the content of earlier ones."""
@@ -34,14 +28,14 @@ class Chained(GeneratedSpider):
         "ITEM_PIPELINES": {f"{COMPONENTS}.ValidatingPipeline": 300}
     }
 
-    async def start(self) -> AsyncIterator[Any]:
+    async def start(self):
         self.order = [number for number in range(self.documents) for _ in range(3)]
         if self.way == "next":
             self.order = [0, 1, 0, 2, 2, 1, 3]
         self.waiting = [f"{HOST}/d/{place}" for place in range(len(self.order))]
         yield Request(self.waiting.pop(0))
 
-    def answer(self, path: str, request: Request, count: int) -> Any:
+    def answer(self, path, request, count):
         place = number_in(path)
         if self.way == "calendar" and path.startswith("/d/"):
             # Months without an event, and some with one.
@@ -54,19 +48,19 @@ class Chained(GeneratedSpider):
             return page("List", prose("list"), links([f"/d/{place}"], "n"))
         return self.document(self.order[place], following)
 
-    def parse(self, response: Response) -> Any:
+    def parse(self, response):
         if "/list/" in response.url:
             return [response.follow(a, self.parse) for a in response.css("a.n")]
         return self.styled(self.parse_document)(response)
 
-    def parse_document(self, response: Response) -> Any:
+    def parse_document(self, response):
         place = number_in(response.url[len(HOST) :])
         if self.way == "calendar" and "/d/" in response.url:
             further = response.css("a.d, a.n" if place < 2 * self.documents else "a.d")
             return [response.follow(a, self.parse) for a in further]
         if self.way == "calendar":
             return [named_item(response)]
-        outputs: list[Any] = [named_item(response)]
+        outputs = [named_item(response)]
         if self.way == "slow pipelines":
             outputs[0]["slow"] = True
         if place + 1 < len(self.order):
@@ -82,7 +76,7 @@ class Chained(GeneratedSpider):
                 outputs.insert(0, Request(f"{HOST}/d/{place + 1}"))
         return outputs
 
-    def parse_list(self, response: Response) -> Any:
+    def parse_list(self, response):
         return [response.follow(a, self.parse) for a in response.css("a.n")]
 
 
@@ -92,23 +86,23 @@ class Overviews(GeneratedSpider):
     ways = ("others", "siblings")
     pauses = True
 
-    def answer(self, path: str, request: Request, count: int) -> Any:
+    def answer(self, path, request, count):
         if not path.startswith("/o/"):
             return super().answer(path, request, count)
         place = number_in(path) * (4 if self.way == "others" else 1)
         urls = [f"/d/{number}" for number in range(place, place + 4)]
         return page("Overview", prose("overview"), links(urls))
 
-    def listed(self) -> list[str]:
+    def listed(self):
         return [f"/o/{number}" for number in range(self.documents)] + ["/o/0?print=1"]
 
-    def parse_document(self, response: Response) -> Any:
+    def parse_document(self, response):
         if "/d/" in response.url:
             return [named_item(response)]
         found = [response.follow(a, self.parse_entry) for a in response.css("a.d")]
         return [named_item(response), *found]
 
-    def parse_entry(self, response: Response) -> Any:
+    def parse_entry(self, response):
         return [named_item(response)]
 
 
@@ -119,14 +113,14 @@ class Paged(GeneratedSpider):
     follows = False
     pauses = True
 
-    def answer(self, path: str, request: Request, count: int) -> Any:
+    def answer(self, path, request, count):
         place = 0 if path == "/" else number_in(path)
         if place > 2 * self.documents:
             return page("The end", prose("end"))
         entry = f'<p class="e"><img src="/pictures/0.jpg">{self.named(place // 2)}</p>'
         return page("Entries", prose("entries"), entry + links([f"/d/{place + 1}"], "n"))
 
-    def parse(self, response: Response) -> Any:
+    def parse(self, response):
         item = {"content": response.css("p.e::text, h1::text").getall()[-1]}
         if self.way == "picture":
             item["picture"] = response.css("img::attr(src)").get()
@@ -139,15 +133,15 @@ class LedByItems(Chained):
 
     ways = ("pipeline", "slow pipeline", "signal")
 
-    def prepare(self, crawler: Crawler) -> None:
+    def prepare(self, crawler):
         if self.way == "signal":
             crawler.signals.connect(self.lead_on, signals.item_scraped)
 
-    def lead_on(self, item: Any) -> None:
+    def lead_on(self, item):
         if self.waiting:
             self.crawler.engine.crawl(Request(self.waiting.pop(0)))
 
-    def parse_document(self, response: Response) -> Any:
+    def parse_document(self, response):
         item = {"content": response.css("h1::text").get(), "slow": "slow" in self.way}
         if self.way != "signal" and self.waiting:
             item["next"] = self.waiting.pop(0)
@@ -160,7 +154,7 @@ class Listed(GeneratedSpider):
     ways = ("lists", "doors", "parameters", "tree")
     pauses = True
 
-    def answer(self, path: str, request: Request, count: int) -> Any:
+    def answer(self, path, request, count):
         if path != "/" and "/list/" not in path:
             return self.document(int(path.replace("=", "/").rsplit("/", 1)[1]))
         place = number_in(path) if path != "/" else 0
@@ -180,7 +174,7 @@ class Listed(GeneratedSpider):
             urls = [f"/get?id={place}", f"/get?id={place + 50}", f"/get?id={place + 100}"]
         return page("List", prose("list"), links(urls))
 
-    def parse(self, response: Response) -> Any:
+    def parse(self, response):
         for a in response.css("a.d"):
             yield response.follow(a, self.parse)
         if not response.css("a.d"):
@@ -194,14 +188,14 @@ class Waiting(GeneratedSpider):
 
     left = 0
 
-    def prepare(self, crawler: Crawler) -> None:
+    def prepare(self, crawler):
         crawler.signals.connect(self.idle, signals.spider_idle)
 
-    def idle(self) -> None:
+    def idle(self):
         if self.left > 0:
             raise DontCloseSpider
 
-    async def start(self) -> AsyncIterator[Any]:
+    async def start(self):
         urls = [f"{HOST}/d/{number}?{copy}" for number in range(self.documents) for copy in "ab"]
         self.free = asyncio.Semaphore(len(urls) if self.way == "idle" else 3)
         self.left = len(urls) if self.way == "idle" else 0
@@ -213,22 +207,22 @@ class Waiting(GeneratedSpider):
                 await self.free.acquire()
             yield Request(url)
 
-    def answer(self, path: str, request: Request, count: int) -> Any:
+    def answer(self, path, request, count):
         if path.startswith("/further/"):
             return page(f"More of {self.named(number_in(path))}", prose(f"further {path[9]}"))
         return super().answer(path, request, count)
 
-    def parse(self, response: Response) -> Any:
+    def parse(self, response):
         if self.way == "further pages":
             yield Request(response.url.replace("/d/", "/further/"), self.parse_further)
             return
         self.done()
         yield named_item(response)
 
-    def parse_further(self, response: Response) -> Any:
+    def parse_further(self, response):
         self.done()
         yield named_item(response)
 
-    def done(self) -> None:
+    def done(self):
         self.left -= 1
         self.free.release()

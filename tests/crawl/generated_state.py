@@ -1,10 +1,7 @@
 """Generated spiders whose requests, sessions or attributes carry what the items need."""
 
-from __future__ import annotations
-
 import asyncio
 import functools
-from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qs, urlsplit
 
 from itemloaders import ItemLoader
@@ -24,12 +21,6 @@ from tests.crawl.generated_spiders import (
     prose,
 )
 
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
-
-    from scrapy.crawler import Crawler
-    from scrapy.http import Response
-
 
 class Carried(GeneratedSpider):
     """A half-filled item goes to a second page, which is the same for all documents."""
@@ -39,7 +30,7 @@ class Carried(GeneratedSpider):
         *("response", "attribute", "wrapper"),
     )
 
-    def answer(self, path: str, request: Request, count: int) -> Any:
+    def answer(self, path, request, count):
         if path.startswith("/reviews"):
             return page("Reviews", prose("no reviews yet"))
         if path.startswith("/d/"):
@@ -47,10 +38,10 @@ class Carried(GeneratedSpider):
             return self.document(number, links([f"/reviews/{number}"], "r"))
         return super().answer(path, request, count)
 
-    def parse_document(self, response: Response) -> Any:
+    def parse_document(self, response):
         name, way = response.css("h1::text").get(), self.way
         link = response.css("a.r")[0]
-        values: dict[str, Any] = {
+        values = {
             "kwargs": {"name": name},
             "meta": {"name": name},
             "row": Row(name=name),
@@ -67,7 +58,7 @@ class Carried(GeneratedSpider):
         if way == "wrapper":
 
             @functools.wraps(self.parse_reviews)
-            def parse(answer: Response) -> Any:
+            def parse(answer):
                 return self.parse_reviews(answer, name)
 
             return [response.follow(link, parse)]
@@ -80,7 +71,7 @@ class Carried(GeneratedSpider):
             return [RequestFor(url, name, callback=self.parse_reviews)]
         return [response.follow(link, self.parse_reviews, cb_kwargs={"item": values[way]})]
 
-    def parse_reviews(self, response: Response, item: Any = None) -> Any:
+    def parse_reviews(self, response, item=None):
         item = response.meta.get("_item", item) or response.request.item
         if isinstance(item, list):
             item = item[0][1]
@@ -101,7 +92,7 @@ class Gathered(GeneratedSpider):
 
     ways = ("meta", "kwargs", "record", "spider", "slow")
 
-    def answer(self, path: str, request: Request, count: int) -> Any:
+    def answer(self, path, request, count):
         if path.startswith("/v/"):
             colour = path.rsplit("/", 1)[1]
             return self.document(number_in(path), f"<p>Available in {colour}.</p>")
@@ -111,13 +102,13 @@ class Gathered(GeneratedSpider):
             return page(self.named(number), prose(f"list {number}"), links(variants, "v"))
         return super().answer(path, request, count)
 
-    def listed(self) -> list[str]:
+    def listed(self):
         return [f"/d/{number}" for number in range(self.documents)]
 
-    def parse_document(self, response: Response) -> Any:
+    def parse_document(self, response):
         name = response.css("h1::text").get()
         found = response.css("a.v::attr(href)").getall()
-        state: Any = {"name": name, "found": [], "missing": len(found)}
+        state = {"name": name, "found": [], "missing": len(found)}
         if self.way == "spider":
             gathered = self.__dict__.setdefault("gathered", {})
             gathered[name] = state
@@ -129,7 +120,7 @@ class Gathered(GeneratedSpider):
             else:
                 yield response.follow(url, callback, cb_kwargs={"state": state})
 
-    def parse_variant(self, response: Response, state: Any = None) -> Any:
+    def parse_variant(self, response, state=None):
         state = response.meta.get("state", state)
         if isinstance(state, str):
             state = self.__dict__["gathered"][state]
@@ -138,7 +129,7 @@ class Gathered(GeneratedSpider):
         if not state["missing"]:
             yield {"content": f"{state['name']} {sorted(state['found'])}"}
 
-    async def parse_slowly(self, response: Response, state: Any) -> Any:
+    async def parse_slowly(self, response, state):
         await asyncio.sleep(0.02)  # the other variants arrive before this one has been added
         for item in self.parse_variant(response, state):
             yield item
@@ -149,15 +140,15 @@ class Remembered(Carried):
 
     ways = ("plain", "constant", "nested", "record", "price")
 
-    def parse_document(self, response: Response) -> Any:
+    def parse_document(self, response):
         number = number_in(response.url[len(HOST) :])
         kept = self.__dict__.setdefault("kept", {})
         kept[number] = response.css("h1::text").get()
         return [response.follow(response.css("a.r")[0], self.parse_reviews)]
 
-    def parse_reviews(self, response: Response) -> Any:
+    def parse_reviews(self, response):
         name = self.__dict__["kept"][number_in(response.url[len(HOST) :])]
-        item: dict[str, Any] = {"content": name, "found": response.css("li::text").getall()}
+        item = {"content": name, "found": response.css("li::text").getall()}
         if self.way == "constant":
             item["source"] = "the catalogue of somebody"
         if self.way == "nested":
@@ -172,24 +163,24 @@ class Remembered(Carried):
 class Halves(GeneratedSpider):
     """An item is complete when both of its pages were parsed, one of which is the same for all."""
 
-    def answer(self, path: str, request: Request, count: int) -> Any:
+    def answer(self, path, request, count):
         if path.startswith("/stars/"):
             return page("Ratings", prose("no ratings yet"))
         return super().answer(path, request, count)
 
-    def parse(self, response: Response) -> Any:
-        self.found: dict[int, dict[str, Any]] = {}
+    def parse(self, response):
+        self.found = {}
         for number in range(self.documents):
             yield response.follow(f"/d/{number}", self.parse_document)
             yield response.follow(f"/stars/{number}", self.parse_stars)
 
-    def parse_document(self, response: Response) -> Any:
+    def parse_document(self, response):
         return self.fill(response, "content", response.css("h1::text").get())
 
-    def parse_stars(self, response: Response) -> Any:
+    def parse_stars(self, response):
         return self.fill(response, "stars", len(response.css("li")))
 
-    def fill(self, response: Response, name: str, value: Any) -> Any:
+    def fill(self, response, name, value):
         item = self.found.setdefault(number_in(response.url[len(HOST) :]), {})
         item[name] = value
         return [item] if len(item) == 2 else []
@@ -200,7 +191,7 @@ class Sessions(GeneratedSpider):
 
     ways = ("cookiejar", "cookies", "meta", "language")
 
-    async def start(self) -> AsyncIterator[Any]:
+    async def start(self):
         for country in ("de", "fr", "it", "es"):
             url = f"{HOST}/shop?country={country}"
             if self.way == "language":
@@ -213,7 +204,7 @@ class Sessions(GeneratedSpider):
             else:
                 yield Request(url, meta={"cookiejar": country})
 
-    def answer(self, path: str, request: Request, count: int) -> Any:
+    def answer(self, path, request, count):
         if path.startswith("/shop"):
             country = parse_qs(urlsplit(path).query)["country"][0]
             headers = {"Set-Cookie": f"country={country}; Path=/"}
@@ -226,10 +217,10 @@ class Sessions(GeneratedSpider):
         country = given.decode()
         return page(f"Offers in {country}", prose(f"offers {country}"))
 
-    def parse_document(self, response: Response) -> Any:
+    def parse_document(self, response):
         return [{"content": response.css("b::text, h1::text").getall()[-1]}]
 
-    def parse(self, response: Response) -> Any:
+    def parse(self, response):
         link, meta = response.css("a.n")[0], response.meta
         follow = functools.partial(response.follow, link, self.parse_document, dont_filter=True)
         if self.way == "cookiejar":
@@ -246,14 +237,14 @@ class Others(Carried):
     ways = ("kwargs", "meta")
     middlewares = ("Stamping", "Injecting", "Retrying", "Sticky", "Answering", "Caching", "Adding")
 
-    def prepare(self, crawler: Crawler) -> None:
+    def prepare(self, crawler):
         self.middleware = self.random.choice(self.middlewares)
         is_of_spider = self.middleware in ("Sticky", "Answering", "Adding")
         kind = "SPIDER" if is_of_spider else "DOWNLOADER"
         name, order = f"{COMPONENTS}.{self.middleware}Middleware", self.random.choice((50, 950))
         crawler.settings.set(f"{kind}_MIDDLEWARES", {name: order}, "spider")
 
-    def answer(self, path: str, request: Request, count: int) -> Any:
+    def answer(self, path, request, count):
         if self.middleware == "Retrying" and path.startswith("/d/") and count == 1:
             return BAN
         return super().answer(path, request, count)
