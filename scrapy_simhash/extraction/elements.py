@@ -51,6 +51,7 @@ class Elements:
         self.root = root
         self._by_tag: dict[str, list[HtmlElement]] = defaultdict(list)
         self._by_attribute: dict[str, list[HtmlElement]] = {name: [] for name in _ATTRIBUTES}
+        self._by_words: dict[tuple[str, ...], list[HtmlElement]] = {}
         for element in root.iter("*"):
             self._by_tag[element.tag].append(element)
             if not _ATTRIBUTES.isdisjoint(names := element.keys()):
@@ -70,8 +71,10 @@ class Elements:
         """Return the elements with an attribute, one of `_ATTRIBUTES`, in document order."""
         return self._by_attribute[name]
 
-    def with_words(self, words: Iterable[str]) -> list[HtmlElement]:
+    def with_words(self, words: tuple[str, ...]) -> list[HtmlElement]:
         """Return the elements of `_NAMED_TAGS` with an attribute that contains one of the words."""
+        if words in self._by_words:
+            return self._by_words[words]
         elements, text = self._named
         found: dict[HtmlElement, None] = {}
         number = start = 0
@@ -79,7 +82,8 @@ class Elements:
             number += text.count(_END, start, at)
             found[elements[number]] = None
             start = at
-        return list(found)
+        self._by_words[words] = list(found)
+        return self._by_words[words]
 
     @cached_property
     def _named(self) -> tuple[list[HtmlElement], str]:

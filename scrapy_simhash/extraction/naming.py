@@ -240,7 +240,7 @@ def further_names(
         )
     for kind, texts in found.items():
         for text in texts:
-            if not is_view(text) and not known.issuperset(tokens := name_tokens(text)):
+            if not known.issuperset(tokens := name_tokens(text)) and not is_view(text):
                 yield kind, " ".join(tokens)
                 break
 

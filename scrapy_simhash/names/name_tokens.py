@@ -197,6 +197,7 @@ def without_parts(name: str, is_left_out: Callable[[str], bool]) -> str:
     return "".join(pieces) if any(map(str.strip, kept)) else name
 
 
+@lru_cache(maxsize=1024)
 def is_view(part: str) -> bool:
     """Return True if a part of a name only names a view of a page: a print or mobile version."""
     words = normalize(part).split()

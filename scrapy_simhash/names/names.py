@@ -58,6 +58,8 @@ _MIN_USED_CHARACTERS = 3
 _MIN_LONG_TEXT_TOKENS = 1000
 _MIN_HEADLINE_TOKENS = 5
 _WORD = re.compile(r"[^\W\d_]+")
+# Letters with diacritics, and marks: Latin, Greek and Cyrillic.
+_MAYBE_DIACRITIC = re.compile("[\u00c0-\u024f\u0300-\u03ff\u0450-\u0452\u1e00-\u1fff]")
 _COUNTER = re.compile(r"\(\d+\+?\)\s+(?=\S)")
 
 
@@ -183,6 +185,8 @@ def _has_diacritics(text: str, names: Iterable[str]) -> bool:
     """Return True if a case-folded text has diacritics in a word that is in none of the names."""
     known = unicodedata.normalize("NFC", " ".join(names).casefold())
     pieces = " ".join(filterfalse(str.isascii, text.split()))
+    if not _MAYBE_DIACRITIC.search(pieces):  # most texts have other characters alone
+        return False
     words = set(_WORD.findall(unicodedata.normalize("NFC", pieces)))
     others = " ".join(word for word in words if word not in known)
     return without_diacritics(others) != others
