@@ -262,6 +262,7 @@ def embedded_documents(elements: Elements) -> list[tuple[str, str]]:
     images = elements.tagged("img")[:_MAX_EMBEDDING]
     is_aside = cache(aside_filter(elements))
     embedding = [*elements.tagged(*_EMBEDDING)[:_MAX_EMBEDDING], *images]
+    of_site = set(elements.tagged(*_NOT_EMBEDDED_IN))
     mains = set(elements.tagged("main"))
     articles = {
         one for h1 in elements.tagged("h1") for one in islice(h1.iterancestors("article"), 1)
@@ -271,17 +272,17 @@ def embedded_documents(elements: Elements) -> list[tuple[str, str]]:
         if len(found["image"]) >= _MAX_EMBEDDED["image"]:  # images come last
             break
         is_image = element.tag == "img"
+        above = list(element.iterancestors())
         # Most images are in a link to something else.
-        links = (a.get("href", "") for a in element.iterancestors("a") if is_image)
-        if not all(_type_of(link).startswith("image/") for link in links):
-            continue
-        if next(element.iterancestors(*_NOT_EMBEDDED_IN), None) is not None or (
-            (around := mains or (articles if is_image else mains))
-            and around.isdisjoint(element.iterancestors("article", "main"))
+        links = (one.get("href", "") for one in above if is_image and one.tag == "a")
+        around = mains or (articles if is_image else mains)
+        if not (
+            of_site.isdisjoint(above)
+            and all(_type_of(link).startswith("image/") for link in links)
+            and not (around and around.isdisjoint(above))
         ):
             continue
-        above = list(islice(element.iterancestors(), _MAX_BOXES))
-        boxes = " ".join(map(names_of, (element, *above))).lower()
+        boxes = " ".join(map(names_of, (element, *above[:_MAX_BOXES]))).lower()
         is_choice = element.tag == "source" and above[0].tag == "picture"
         if is_choice or is_hidden(element.get("style", "")) or _ADVERTISEMENT.search(boxes):
             continue
@@ -303,7 +304,7 @@ def embedded_documents(elements: Elements) -> list[tuple[str, str]]:
             is_point = not _POINT.isdisjoint(map(element.get, ("width", "height")))
             if is_random or is_point or _CAPTCHA in source.lower():
                 continue
-            if any(map(is_aside, element.iterancestors())):
+            if any(map(is_aside, above)):
                 continue
         found[kind].update(dict.fromkeys(parameters or names))
     return [
