@@ -97,7 +97,7 @@ def missing(words: Iterable[str], response: Response) -> Collection[str]:
 def _missing_in(markup: str, words: Collection[str]) -> Collection[str]:
     missed = words
     if not markup.isascii():  # else it is folded at once
-        missed = [word for word in missed if not _is_written(word, markup)]
+        missed = [word for word in missed if word not in markup and not _is_written(word, markup)]
     if missed:
         said = markup.casefold()  # a hundred times as slow
         missed = [word for word in missed if lacks(said, word)]

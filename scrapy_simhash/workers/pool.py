@@ -103,6 +103,7 @@ class WorkerPool:
         for key, events in self._selector.select(timeout_s):
             if events & EVENT_WRITE:
                 key.data.flush()
+                self._watch(key.data)
             if events & EVENT_READ:
                 self._read(key.data)
         idle = [worker for worker in self._workers if not worker.jobs]
@@ -130,6 +131,7 @@ class WorkerPool:
                 worker = WorkerProcess(self._start)
                 self._workers.append(worker)
                 self._selector.register(worker.socket, EVENT_READ, worker)
+                self._watch(worker)
         except Exception as error:  # noqa: BLE001 - also if there is no memory
             self._failed_to_start(str(error) or type(error).__name__)
         while self._queue:
@@ -142,12 +144,15 @@ class WorkerPool:
             try:
                 if not free:
                     raise WorkerError(self._error)
-                min(free, key=lambda worker: len(worker.jobs)).take(job)
+                worker = min(free, key=lambda worker: len(worker.jobs))
+                worker.take(job)
+                self._watch(worker)
             except BaseException as error:  # noqa: BLE001 - the future raises it
                 job.set_exception(error)
-        for worker in self._workers:
-            events = EVENT_READ | EVENT_WRITE if worker.unsent else EVENT_READ
-            self._selector.modify(worker.socket, events, worker)
+
+    def _watch(self, worker: WorkerProcess) -> None:
+        events = EVENT_READ | EVENT_WRITE if worker.unsent else EVENT_READ
+        self._selector.modify(worker.socket, events, worker)
 
     def _read(self, worker: WorkerProcess) -> None:
         try:
