@@ -66,10 +66,11 @@ def layout_of(lines: Iterable[bytes], encoding: str, delimiter: str | None = Non
     fitted = sample[:_FITTED_LINES]
     delimiter = delimiter or max(DELIMITERS, key=lambda it: _fitness(fitted, it))
     line_end = "\r\n" if sample[0].endswith("\r\n") else "\n"
+    text = "".join(sample)
     layouts = [
         Layout((), delimiter, head, 0, escapes, spaced, line_end)
-        for escapes in (False, True)
-        for spaced in (False, True)
+        for escapes in (False, True)[: 1 + ('\\"' in text)]
+        for spaced in (False, True)[: 1 + (f"{delimiter} " in text)]
     ]
     layout = min(layouts, key=lambda it: _faults(sample, it))
     reader = _reader(iter(sample), layout)
