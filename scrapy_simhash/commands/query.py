@@ -70,7 +70,9 @@ def _answer(options: argparse.Namespace) -> dict[str, Any]:
     from scrapy_simhash.verdict import Verdict
 
     where, read = index_location(options), options.settings
-    manifest = read.with_limits(manifest_of(where))
+    manifest, preset = manifest_of(where), read.preset
+    # The project's k and conditions for a copy are for fingerprints of its scheme.
+    limits = preset if preset.scheme == manifest.scheme else manifest
     loaded, bits = load_page(options.page, options), manifest.scheme.bits
     min_tokens = read("SIMHASH_MIN_TOKENS")
     detector = Detector(manifest.scheme, min_tokens=min_tokens, distinct=read.distinct_selectors)
@@ -82,14 +84,14 @@ def _answer(options: argparse.Namespace) -> dict[str, Any]:
         "skipped": page.skipped,
         "error": page.error,
         "fingerprint": shown_fingerprint(page.fingerprint, bits),
-        "max_distance": manifest.max_distance,
+        "max_distance": limits.max_distance,
         "action": "keep",
     }
     if page.fingerprint is None:
         return answer | {"match_count": 0, "matches": []}
     evidence = evidence_of(key, page)
-    limits = {name: getattr(manifest, name) for name in ("max_distance", "confirmation")}
-    with opened_index(where, **limits) as index:
+    k, confirmation = limits.max_distance, limits.confirmation
+    with opened_index(where, max_distance=k, confirmation=confirmation) as index:
         in_scope = scope_filter(read("SIMHASH_SCOPE"), key or loaded.name)
         foreseen = index.foresee(PageToObserve(key, page.fingerprint, evidence, in_scope))
         found = [one for one in index.query(page.fingerprint, evidence) if one.key != key]
@@ -102,7 +104,7 @@ def _answer(options: argparse.Namespace) -> dict[str, Any]:
         {name: getattr(one, name) for name in ("key", "distance", "similarity", "confirmed")}
         | {
             "name": one.label,
-            "reason": reason_of(one, manifest, (evidence.label.decode(), one.label)),
+            "reason": reason_of(one, limits, (evidence.label.decode(), one.label)),
         }
         for one in found
     ]

@@ -9,7 +9,7 @@ from datetime import datetime, timezone
 from difflib import get_close_matches
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Literal
 from urllib.parse import quote
 
 from scrapy.exceptions import NotConfigured
@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
     from scrapy.settings import BaseSettings
 
-    from scrapy_simhash.index.manifest import Manifest
     from scrapy_simhash.maintenance.sources import Location
     from scrapy_simhash.policy import PolicyAction
     from scrapy_simhash.scheme import Preset
@@ -39,7 +38,6 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-_Base = TypeVar("_Base", "Preset", "Manifest")
 _PREFIX = "SIMHASH_"
 _COMMANDS_OF_SCRAPY = ("scrapy.commands.fetch", "scrapy.commands.parse", "scrapy.commands.check")
 
@@ -76,21 +74,12 @@ class SettingsReader:
             select=self("SIMHASH_CONTENT_SELECT"),
             remove=self("SIMHASH_CONTENT_REMOVE"),
         )
-        return self._with_limits(replace(preset, scheme=scheme), takes_k=True)
-
-    def with_limits(self, manifest: Manifest) -> Manifest:
-        """Return the manifest of an index with the confirmation of the settings, and with their k
-        if it is for fingerprints of this scheme.
-        """
-        return self._with_limits(manifest, takes_k=self.preset.scheme == manifest.scheme)
-
-    def _with_limits(self, base: _Base, *, takes_k: bool) -> _Base:
-        """Return a preset or manifest with k, if it takes it, and confirmation of the settings."""
-        k, own = all_settings()["SIMHASH_MAX_DISTANCE"], base.confirmation
-        k = replace(k, kind=whole(0, base.scheme.bits - 1), default=base.max_distance)
+        k, own = all_settings()["SIMHASH_MAX_DISTANCE"], preset.confirmation
+        k = replace(k, kind=whole(0, scheme.bits - 1), default=preset.max_distance)
         return replace(
-            base,
-            max_distance=k.parse(self.given.get(k.name)) if takes_k else base.max_distance,
+            preset,
+            scheme=scheme,
+            max_distance=k.parse(self.given.get(k.name)),
             confirmation=Confirmation(
                 min_resemblance=self("SIMHASH_MIN_RESEMBLANCE", unset=own.min_resemblance),
                 same_name=self("SIMHASH_SAME_TITLE", unset=own.same_name),
