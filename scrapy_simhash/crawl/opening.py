@@ -86,8 +86,7 @@ def open_fitting(
     location: Location, scheme: Scheme, warn: Warn, *, kind: str | None = None, **options: Any
 ) -> tuple[Index, Location]:
     """Open or create an index, and return it with its location. If the one at this location is
-    damaged or has another scheme, make way for a new one. If its tables don't fit the k of the
-    options, it keeps its own.
+    damaged or has another scheme, make way for a new one, once.
 
     :param warn: called with a message and its arguments.
     :param kind: kind of database of a new index in a directory; None for the default.
@@ -95,23 +94,27 @@ def open_fitting(
     :raises SimhashError: the index cannot be used, and there is no way around it.
     """
     try:
-        return _opened(location, scheme, kind, options), location
+        return _opened(location, scheme, warn, kind, options), location
+    except (IndexMismatch, IndexCorrupt, SchemeError) as error:
+        location = _make_way(location, scheme, error, warn)
+        options["crawl_start"] = None  # a number of the other index
+        return _opened(location, scheme, warn, kind, options), location
+
+
+def _opened(
+    location: Location, scheme: Scheme, warn: Warn, kind: str | None, options: dict[str, Any]
+) -> Index:
+    """Open or create an index, with its own k if its tables don't fit the given one."""
+    try:
+        if isinstance(location, RedisAddress):
+            return location.open(scheme=scheme, create=True, **options)
+        is_default = kind is None or (location / MANIFEST).exists()
+        return open_index(location if is_default else f"{kind}:{location}", scheme, **options)
     except PlanError as error:
         if options["max_distance"] is None:
             raise
         warn("simhash: %s. This crawl uses the distance that the index was made for", error)
-        options["max_distance"] = None
-    except (IndexMismatch, IndexCorrupt, SchemeError) as error:
-        location = _make_way(location, scheme, error, warn)
-        options["crawl_start"] = None  # a number of the other index
-    return open_fitting(location, scheme, warn, kind=kind, **options)
-
-
-def _opened(location: Location, scheme: Scheme, kind: str | None, options: dict[str, Any]) -> Index:
-    if isinstance(location, RedisAddress):
-        return location.open(scheme=scheme, create=True, **options)
-    is_default = kind is None or (location / MANIFEST).exists()
-    return open_index(location if is_default else f"{kind}:{location}", scheme, **options)
+        return _opened(location, scheme, warn, kind, options | {"max_distance": None})
 
 
 def _make_way(location: Location, scheme: Scheme, error: SimhashError, warn: Warn) -> Location:
