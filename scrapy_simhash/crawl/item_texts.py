@@ -162,10 +162,10 @@ class ItemTexts:
 
 
 def is_code(text: str) -> bool:
-    """Return True if a text without words is no number or time, which may be other at each visit,
-    such as a date, an article number or a short word.
+    """Return True if a text without words is no whole number or time, which may be other at each
+    visit, such as a date, an article number, a decimal or a short word.
     """
-    return _ONE_NUMBER.fullmatch(text) is None
+    return _ONE_NUMBER.fullmatch(text) is None or _PRICE.search(text) is not None
 
 
 def _read(item: Any, *, all_numbers: bool = False) -> list[str]:

@@ -329,6 +329,7 @@ def test_after_a_pause_a_crawl_knows_what_its_pages_gave(crawl, tmp_path):
         ("2024-03-01", "2024-03-02", True),
         ("3/5", "4/5", True),
         ("in", "out", True),
+        ("3.5", "4.5", True),
         ("12", "13", False),
         ("1 012", "1 013", False),
         ("10:31", "10:32", False),
