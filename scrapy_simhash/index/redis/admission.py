@@ -20,7 +20,7 @@ from scrapy_simhash.index.base import Entry, Found, Observation, PageToObserve, 
 from scrapy_simhash.index.records import encode_entry
 from scrapy_simhash.index.redis import scripts
 from scrapy_simhash.index.redis.layout import ATTEMPT_BYTES, State, digest_of
-from scrapy_simhash.index.redis.replica import End, Replica
+from scrapy_simhash.index.redis.replica import Replica
 from scrapy_simhash.index.redis.rows import RedisRows
 from scrapy_simhash.index.tables.crowds import OTHERS
 
@@ -57,7 +57,7 @@ class Asked:
     mark: int | None = None
     attempt: bytes = field(default_factory=partial(os.urandom, ATTEMPT_BYTES))
     candidates: dict[int, tuple[bytes, int]] = field(default_factory=dict)
-    searched: End | None = None
+    searched: tuple[int, bytes] | None = None
     searches: int = 0
     sequence: int = 0
     own: State = field(default_factory=State)
@@ -254,7 +254,7 @@ class Admission(RedisRows):
         start, rows, answers, read = self.server.run(
             scripts.OBSERVE, *self._replica.end, *arguments
         )
-        if start != self._replica.end.rows:  # it was compacted, or lost rows
+        if start != len(self._replica):  # it was compacted, or lost rows
             self._replica = Replica(self.manifest.plan)
         self._replica.append(rows, self.row_bytes, self.location)
         return len(rows) < scripts.ROWS_AT_ONCE, answers, read

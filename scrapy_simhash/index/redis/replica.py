@@ -7,7 +7,7 @@ for the network, and the server needs no tables.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -21,13 +21,6 @@ if TYPE_CHECKING:
     from scrapy_simhash.index.plan import TablePlan
 
 
-class End(NamedTuple):
-    """The end of a replica: the number of its rows, and the last of them, or b""."""
-
-    rows: int = 0
-    last: bytes = b""
-
-
 class Replica(Tables):
     """A copy of the journal: tables whose numbers are those of its rows. Besides, a row takes 8
     bytes for its digest.
@@ -35,9 +28,14 @@ class Replica(Tables):
 
     def __init__(self, plan: TablePlan) -> None:
         super().__init__(plan)
-        self.end = End()
+        self._last = b""
         self._width_bytes, self._words = plan.bits // 8, -(-plan.bits // 64)
         self._digests = bytearray()
+
+    @property
+    def end(self) -> tuple[int, bytes]:
+        """The number of its rows, and the last of them, or b""."""
+        return len(self), self._last
 
     def append(self, rows: Sequence[bytes], row_bytes: int, location: str) -> None:
         """Append rows of the journal.
@@ -58,8 +56,8 @@ class Replica(Tables):
         padded[:, : self._width_bytes] = fingerprints[:, ::-1]
         # The server finds the entries of keys. These hashes only spread rows in the table of keys.
         hashes = digests.view(np.uint64).ravel() >> np.uint64(32)
-        self.extend(self.end.rows, padded.view("<u8"), hashes, marks)
-        self.end = End(self.end.rows + len(rows), rows[-1])
+        self.extend(len(self), padded.view("<u8"), hashes, marks)
+        self._last = rows[-1]
 
     def pages(self, rows: Sequence[int]) -> Iterator[tuple[bytes, int]]:
         """Yield the digest and the fingerprint of rows."""

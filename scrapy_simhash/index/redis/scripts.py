@@ -1,8 +1,8 @@
 """The Lua scripts that run in the server. Each script is atomic.
 
 Each gets the keys `layout.KEYS`; `scrapy_simhash.index.redis.layout` defines digest and attempt.
-`rows` and `last` are the end of a replica (`scrapy_simhash.index.redis.replica.End`). `stored` is
-the value of a stored entry, or '' for none.
+`rows` and `last` are `Replica.end` (`scrapy_simhash.index.redis.replica`). `stored` is the value of
+a stored entry, or '' for none.
 
 A client sends a script again if the answer was lost. The index is then as after one run, and the
 answer that of the first, except that sequence numbers may be skipped, and if another process has

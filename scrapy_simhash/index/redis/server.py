@@ -9,17 +9,9 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qs, urlsplit
 
 import redis
+from redis import exceptions
 from redis.backoff import ExponentialBackoff
 from redis.cluster import RedisCluster
-from redis.exceptions import (
-    AuthenticationError,
-    ClusterDownError,
-    NoPermissionError,
-    NoScriptError,
-    OutOfMemoryError,
-    RedisClusterException,
-    RedisError,
-)
 from redis.retry import Retry
 
 from scrapy_simhash.errors import (
@@ -42,35 +34,17 @@ _TIMEOUT_S = 5.0
 # hundreds of commands of a crawl would wait for its own time-out.
 _PAUSE_S = 3.0
 # Not time-outs: a server that hangs would take several of them for each command.
-_RETRIED = (redis.ConnectionError,)
+_RETRIED = (exceptions.ConnectionError,)
 # Errors of scripts that read a damaged value. They also contain "user_script".
 _DAMAGE = re.compile(
     "attempt to|bad argument|data string|Bad data format|not an integer|would overflow"
 )
-_ERRORS = (RedisError, RedisClusterException, OSError)
-# (errors of redis-py, our error, its message).
-_TRANSLATIONS: tuple[tuple[tuple[type[Exception], ...], type[StorageError], str], ...] = (
-    (
-        (AuthenticationError, NoPermissionError),
-        StorageError,
-        "the server refuses access ({}): check user and password in the URL, and rights (ACL)",
-    ),
-    (
-        (OutOfMemoryError,),
-        StorageError,
-        "the server's memory is full ({}): raise maxmemory, or remove old pages",
-    ),
-    (  # the last two while a replica takes over, too
-        (
-            redis.ConnectionError,
-            redis.TimeoutError,
-            OSError,
-            RedisClusterException,
-            ClusterDownError,
-        ),
-        IndexUnreachable,
-        "the server cannot be reached ({}): check the URL, and that the server runs",
-    ),
+_ERRORS = (exceptions.RedisError, exceptions.RedisClusterException, OSError)
+_REFUSED = (exceptions.AuthenticationError, exceptions.NoPermissionError)
+_AWAY = (
+    *(exceptions.ConnectionError, exceptions.TimeoutError, OSError),
+    # While a replica takes over, too.
+    *(exceptions.RedisClusterException, exceptions.ClusterDownError),
 )
 
 
@@ -131,7 +105,9 @@ class Server:
         with self._translated():
             try:
                 return self._client.execute_command("EVALSHA", script.sha, *rest)
-            except NoScriptError:  # the server is new, or a restart or SCRIPT FLUSH has removed it
+            except (
+                exceptions.NoScriptError
+            ):  # the server is new, or a restart or SCRIPT FLUSH has removed it
                 return self._client.execute_command("EVAL", script.source, *rest)
 
     def call(self, command: str, key: str, *arguments: Any) -> Any:
@@ -196,9 +172,6 @@ class Server:
     def _ours(self, error: Exception) -> StorageError:
         """Return our error for an error of redis-py."""
         line, text = _line(error), str(error)
-        for kinds, ours, message in _TRANSLATIONS:
-            if isinstance(error, kinds):
-                return ours(self.location, message.format(line))
         if text.startswith("WRONGTYPE"):
             return IndexForeign(
                 self.location,
@@ -206,7 +179,20 @@ class Server:
             )
         if "user_script" in text and _DAMAGE.search(text):
             return corrupt(self.location, line, REDIS_REMEDY)
-        return StorageError(self.location, f"a command failed: {line}")
+        kind, detail = StorageError, f"a command failed: {line}"
+        if isinstance(error, _REFUSED):
+            detail = (
+                f"the server refuses access ({line}): check user and password in the URL, and "
+                "rights (ACL)"
+            )
+        elif isinstance(error, exceptions.OutOfMemoryError):
+            detail = f"the server's memory is full ({line}): raise maxmemory, or remove old pages"
+        elif isinstance(error, _AWAY):
+            kind = IndexUnreachable
+            detail = (
+                f"the server cannot be reached ({line}): check the URL, and that the server runs"
+            )
+        return kind(self.location, detail)
 
 
 def disconnect(client: redis.Redis | RedisCluster) -> None:
