@@ -153,7 +153,8 @@ class ItemTexts:
                 long.extend(words if len(text) < _MAX_MEAN_CHARACTERS * len(words) else text)
             else:
                 short.append(text)
-        runs = set(map(stable_hash, zip(long, long[1:], long[2:], strict=False)))
+        of_three = map(" ".join, zip(long, long[1:], long[2:], strict=False))
+        runs = set(map(stable_hash, of_three))  # texts are hashed faster than tuples
         try:
             said = (type(self._item), *short) if short or runs else repr(self._item)
             return [stable_hash(said), *nsmallest(_SKETCHED, runs)]
