@@ -10,7 +10,7 @@ from datetime import datetime, timedelta, timezone
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
-from scrapy_simhash.commands._settings import add_settings
+from scrapy_simhash.commands._settings import REDIS_OPTIONS, add_settings
 from scrapy_simhash.documents.files import file_path
 from scrapy_simhash.errors import SimhashError
 from scrapy_simhash.index.manifest import FILE_NAME
@@ -104,7 +104,7 @@ class Command:
         )
         if self.index:
             _add_index(parser)
-        add_settings(parser, self.settings)
+        add_settings(parser, (*self.settings, *(REDIS_OPTIONS if self.index else ())))
         if self.json:
             parser.add_argument("--json", action="store_true", help="show the result as JSON")
         self.add_arguments(parser)
@@ -129,11 +129,14 @@ def _add_index(parser: argparse.ArgumentParser) -> None:
 def index_location(options: argparse.Namespace) -> Location:
     """Return the location of the index that the options or the settings name.
 
+    :raises SystemExit: ``--index`` is combined with ``--redis`` or ``--redis-key``.
     :raises SimhashError: no index is found, or several are; a setting is invalid; or the name of an
         index in Redis needs a spider.
     """
     if options.index is None:
         return options.settings.redis_address(options.spider) or _found_index(options)
+    if options.SIMHASH_REDIS_URL or options.SIMHASH_REDIS_KEY:
+        options.error("--index cannot be combined with --redis or --redis-key")
     return location_of(options.index, options)
 
 

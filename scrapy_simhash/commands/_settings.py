@@ -24,8 +24,10 @@ _SETTINGS = {
     "select": "CONTENT_SELECT",
     "remove": "CONTENT_REMOVE",
     "pages": "EXPECTED_PAGES",
+    "redis": "REDIS_URL",
 }
 FINGERPRINT_OPTIONS = ("preset", "extractor", "select", "remove", "min-tokens")
+REDIS_OPTIONS = ("redis", "redis-key")
 COPY_OPTIONS = ("max-distance", "min-resemblance", "same-title")
 
 
@@ -62,7 +64,7 @@ def add_settings(parser: argparse.ArgumentParser, options: Iterable[str]) -> Non
 
 def command_settings(settings: Settings | None, options: argparse.Namespace) -> SettingsReader:
     """Return a reader of settings with those of ``-s NAME=VALUE``, and of options that stand for a
-    setting.
+    setting. An index in Redis is used if its server or its name is given.
 
     :param settings: with ``scrapy simhash``, Scrapy has put those of ``-s`` in; None stands for
         those of the project.
@@ -82,6 +84,8 @@ def command_settings(settings: Settings | None, options: argparse.Namespace) -> 
         for name, value in vars(options).items()
         if name.startswith("SIMHASH_") and value is not None
     }
+    if {"SIMHASH_REDIS_URL", "SIMHASH_REDIS_KEY"} & given.keys():
+        given["SIMHASH_INDEX"] = "redis"
     changed.setdict(given, priority="cmdline")
     require_known(changed)
     return SettingsReader(changed)

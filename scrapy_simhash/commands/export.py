@@ -64,7 +64,7 @@ COMMAND = Command(
     """\
 Shows the entries of an index, oldest first, as JSON lines. Fields: key, fingerprint (hexadecimal
 digits), scheme, first_seen_s, last_seen_s (Unix times), near_duplicates (a count), gave_items (the
-page gave items), and evidence (hexadecimal digits: what confirms copies).
+page gave items), and evidence (hexadecimal digits: what confirms copies). `import` reads them.
 
   %(prog)s | gzip > entries.jsonl.gz
   %(prog)s --near-duplicates | jq -r 'select(.action == "dropped") | .key'

@@ -99,10 +99,19 @@ def _rebuild(options: argparse.Namespace) -> None:
             confirmation=chosen.confirmation,
             expected_pages=pages,
             min_tokens=read("SIMHASH_MIN_TOKENS"),
+            drop_without_text=options.drop_without_text,
             scope=read("SIMHASH_SCOPE"),
         )
         counts = asdict(report)
     show_result(options, {"index": str(directory), **counts})
+
+
+def _rebuild_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--drop-without-text",
+        action="store_true",
+        help="for another scheme: leave out pages whose texts are not stored",
+    )
 
 
 def _check_arguments(parser: argparse.ArgumentParser) -> None:
@@ -183,14 +192,14 @@ The exit code is 1 if a given page has no entry; the entries of the others are s
 Makes an index fit the settings: new tables for SIMHASH_MAX_DISTANCE and SIMHASH_EXPECTED_PAGES. If
 the settings have another scheme, new fingerprints are made from the texts that a crawl with
 SIMHASH_KEEP_TEXT has stored. Then, the result is the index that a crawl of the same pages would
-leave; pages without a stored text are left out, and count as new in the next crawl. It replaces the
-old one at the end: if the command is interrupted, nothing has changed.
+leave. It replaces the old one at the end: if the command is interrupted, nothing has changed.
 
   %(prog)s
   %(prog)s --max-distance 40 --pages 50000000
   %(prog)s --preset classic
 """,
         _rebuild,
+        _rebuild_arguments,
         index=True,
         settings=(*FINGERPRINT_OPTIONS, "max-distance", "pages"),
     ),

@@ -83,19 +83,21 @@ def reindex(
     confirmation: Confirmation | None = None,
     expected_pages: int = DEFAULT_EXPECTED_PAGES,
     min_tokens: int = DEFAULT_MIN_TOKENS,
+    drop_without_text: bool = False,
     scope: Scope = "all",
 ) -> ReindexResult:
     """Rebuild an index for another scheme, and return the counts.
 
     The new index is what a crawl would leave that sees the same pages, with their stored texts, in
-    the same order. Pages whose text is not stored are left out. Side rows stay.
+    the same order. Side rows stay.
 
     :param confirmation: the conditions for a copy; None takes those of the preset with the scheme.
     :param min_tokens: pages whose text has fewer tokens are left out.
+    :param drop_without_text: leave out pages whose text is not stored. Else they are an error.
     :param scope: where the representative of a page may be.
     :raises SchemeError: the new scheme extracts other text than the old one.
     :raises PlanError: `max_distance` is out of range, or no tables find 95 % of the pairs.
-    :raises StorageError: it has no texts; for other errors, see `rewriting`.
+    :raises StorageError: texts are missing; for other errors, see `rewriting`.
     """
     manifest = read_manifest(directory)
     for name in ("extractor", "select", "remove"):
@@ -145,6 +147,13 @@ def reindex(
             )
             entry = page._replace(fingerprint=fingerprinted.fingerprint, evidence=evidence)
             _observe(store, entry, rules, in_scope=scope_filter(scope, page.key), report=report)
+        if report.without_text and not drop_without_text:
+            raise StorageError(
+                str(directory),
+                f"it has no text for {report.without_text} entries and log lines: leave these out "
+                "with --drop-without-text, and their pages count as new when a crawl sees them "
+                "again; nothing was changed",
+            )
         report.entries = len(store)
     return report
 

@@ -74,7 +74,7 @@ def replacing(
     try:
         with opened(directory) as (manifest, database):
             _delete_leftovers(directory, manifest, database.path)
-            with _new_store(directory, new, str(directory)) as store:
+            with new_store(directory, new, str(directory)) as store:
                 yield manifest, database, store
             new.replace(directory)
         if keep():
@@ -87,7 +87,7 @@ def replacing(
 
 
 @contextmanager
-def _new_store(directory: Path, manifest: Manifest, location: str) -> Iterator[Store]:
+def new_store(directory: Path, manifest: Manifest, location: str) -> Iterator[Store]:
     """Yield an empty store; sync and close it at the end, or delete it after an error."""
     from scrapy_simhash.index.store import Store  # loads numpy
 

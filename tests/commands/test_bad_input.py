@@ -56,6 +56,8 @@ FILES = {
         ("index stats --index redis://:geheim@127.0.0.1:1/0#x", 1, "reached"),
         ("index stats -s SIMHASH_INDEX=redis", 1, "SIMHASH_REDIS_URL"),
         ("index stats --index redis://a#x{", 1, "has braces"),
+        ("index stats --index x --redis redis://:geheim@127.0.0.1:1", 2, "--index cannot"),
+        ("index import x.jsonl", 2, "required"),
         ("index stats --nope", 2, "unrecognized arguments: --nope"),
         ("index query letter.txt --nope", 2, "unrecognized arguments: --nope"),
         ("index merge redis://:geheim@127.0.0.1:1/0 --index .", 1, "name of the index"),

@@ -40,7 +40,7 @@ ARGUMENTS = {
     "index export": [],
 }
 # Those that take no index, or not by --index.
-OTHERS = {"extract", "compare", "calibrate", "dedupe"}
+OTHERS = {"index import", "extract", "compare", "calibrate", "dedupe"}
 READERS = sorted(ARGUMENTS.keys() - {"index check --repair"})
 
 
@@ -200,6 +200,27 @@ def test_nobody_reads_the_result(index, folder, command):
     )
     assert re.fullmatch(said, ran.err), ran.err
     assert check(index).problems == []
+
+
+IMPORTED = {"none.jsonl": "error: none.jsonl: no such file", "folder": "folder"}
+IMPORTED |= {"binary": "line 1", "": "name"}
+
+
+@pytest.mark.parametrize("name", IMPORTED)
+def test_files_that_cannot_be_imported(run, folder, name):
+    (folder / "folder").mkdir()
+    (folder / "binary").write_bytes(b"\x00\xff" * 100)
+    assert_error(run("index", "import", name, "new"), IMPORTED[name])
+    assert not (folder / "new").exists() or not list((folder / "new").iterdir())
+
+
+def test_an_index_is_not_imported_over(run, index, folder):
+    (folder / "none.jsonl").write_text("")
+    before = state_of(index)
+    assert_error(run("index", "import", "none.jsonl", index), "not empty")
+    assert state_of(index) == before
+    assert run("index", "import", "none.jsonl", "new").code == 0
+    assert list(entry_records(folder / "new")) == []
 
 
 @pytest.mark.parametrize("other", ["missing", "page", ""])

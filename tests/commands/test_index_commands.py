@@ -1,5 +1,6 @@
 """Commands on an index, that of the demo's crawl: what they show, and what they change."""
 
+import gzip
 import json
 import re
 import shutil
@@ -186,9 +187,13 @@ def test_rebuild(ran_json, run, index):
     assert check(index).problems == []
 
 
-def test_export_and_merge(ran_json, run, index, folder):
+def test_export_import_and_merge(ran_json, run, index, folder):
     text = run("index", "export").out
     assert [json.loads(line) for line in text.splitlines()] == list(entry_records(index))
+    (folder / "e.jsonl.gz").write_bytes(gzip.compress(text.encode()))
+    found = ran_json("index", "import", "e.jsonl.gz", "imported")
+    assert found["entries"] == len(entries(index))
+    assert [*entries(folder / "imported")] == [*entries(index)]
     lines = run("index", "export", "--near-duplicates").out.splitlines()
     assert [json.loads(line)["key"] for line in lines] == near_keys(index)
     new = folder / "new"

@@ -117,6 +117,26 @@ def test_merging_in_redis_is_merging_in_a_directory(ran_json, run, index, filled
     assert check(filled).problems == []
 
 
+def test_imports_are_all_or_nothing(ran_json, run, index, address, where):
+    lines = run("index", "export", "--index", index).out.splitlines()
+    Path("pages.jsonl").write_text("\n".join(lines))
+    count = ran_json("index", "import", "pages.jsonl", where)["entries"]
+    assert check(address).entries == count == len(lines)
+    with address.open() as opened:
+        assert opened.next_sequence > count
+    ran = run("index", "import", "pages.jsonl", where)
+    assert (ran.code, "there is an index of that name" in ran.err) == (1, True)
+    by_options = run("index", "check", "--redis", address.url, "--redis-key", address.name)
+    assert (by_options.code, by_options.out) == (0, run("index", "check", "--index", where).out)
+    delete(address)
+    Path("twice.jsonl").write_text("\n".join([*lines, lines[3]]))
+    ran = run("index", "import", "twice.jsonl", where)
+    assert ran.code == 1
+    assert "came before; nothing was imported" in ran.err
+    with pytest.raises(IndexMissing):
+        delete(address)
+
+
 def test_remove(ran_json, run, index, filled, options):
     keys = [record["key"] for record in entry_records(filled)]
     found = ran_json("index", "remove", keys[0], "https://a.example/unknown", *options, code=1)

@@ -25,6 +25,9 @@ from scrapy_simhash.commands.main import build_parser
         ("--incremental", "SIMHASH_INCREMENTAL", True),
         ("--distinct-by sku --distinct-by .price", "SIMHASH_DISTINCT_BY", ("sku", ".price")),
         ("--pages 1000", "SIMHASH_EXPECTED_PAGES", 1000),
+        ("--redis redis://a.example", "SIMHASH_INDEX", "redis"),
+        ("--redis-key news", "SIMHASH_INDEX", "redis"),
+        ("--redis-key news", "SIMHASH_REDIS_KEY", "news"),
     ],
 )
 def test_an_option_sets_its_setting(folder, given, name, value):

@@ -5,7 +5,7 @@ import random
 import pytest
 
 from scrapy_simhash import Detector, Scheme, open_index
-from scrapy_simhash.errors import SchemeError
+from scrapy_simhash.errors import SchemeError, StorageError
 from scrapy_simhash.index.base import NearDuplicate
 from scrapy_simhash.index.manifest import Manifest
 from scrapy_simhash.index.texts import KeptText, Texts
@@ -74,9 +74,14 @@ def test_it_is_what_a_crawl_would_leave(tmp_path, before, after):
         assert index.query(preset.scheme.fingerprint(text))[0].key == key
 
 
-def test_pages_without_a_text_are_left_out(tmp_path):
+def test_pages_without_a_text_are_an_error_or_left_out(tmp_path):
     one = crawl(tmp_path / "one", "wide", keep=lambda key: not key.endswith("7"))
-    found = reindex(one, PRESETS["classic"].scheme, 3)
+    before = content(one)
+    scheme = PRESETS["classic"].scheme
+    with pytest.raises(StorageError, match=r"it has no text for [1-9][0-9]* entries and log lines"):
+        reindex(one, scheme, 3)
+    assert content(one) == before
+    found = reindex(one, scheme, 3, drop_without_text=True)
     assert found.without_text > 0
     assert not any(key.endswith("7") for key, _ in content(one)[0])
 

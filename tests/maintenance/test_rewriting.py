@@ -17,6 +17,7 @@ from scrapy_simhash.index.base import Entry, PageToObserve
 from scrapy_simhash.index.manifest import Manifest
 from scrapy_simhash.maintenance.check import check
 from scrapy_simhash.maintenance.export import entry_records
+from scrapy_simhash.maintenance.importing import PlacedRecord, import_entries
 from scrapy_simhash.maintenance.merge import merge
 from scrapy_simhash.maintenance.rebuild import rebuild
 from scrapy_simhash.maintenance.remove import expire, remove
@@ -302,6 +303,22 @@ def test_a_store_that_was_made_anew_meanwhile_is_opened_anew(index, monkeypatch)
     rewrite(index.directory)  # what the first opening left is gone
     names = sorted(path.name for path in index.directory.iterdir())
     assert names == sorted([f"{index.name}-2", "manifest.json"])
+
+
+@EXAMPLES
+@given(crawls=st.lists(CRAWLS, max_size=3))
+def test_what_was_exported_is_imported(crawls):
+    with TemporaryDirectory() as temporary:
+        index = made(Path(temporary, "index"), *crawls)
+        new = make_backend(index.name, Path(temporary, "new"))
+        exported = list(entry_records(index.directory))
+        placed = (PlacedRecord("?", one) for one in exported)
+        count = import_entries(new.directory, Manifest.read(index.directory), placed)
+        assert count == len(exported)
+        assert content(new)[0] == content(index)[0]
+        assert answers(new) == answers(index)
+        again = list(entry_records(new.directory))
+        assert again == [{**one, "near_duplicates": 0} for one in exported]
 
 
 def test_merged_into_none_it_is_a_copy(index, tmp_path):
