@@ -13,6 +13,7 @@ sums round at each addition, as the programs of some presets do.
 from __future__ import annotations
 
 import math
+import re
 from itertools import compress
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
@@ -164,3 +165,10 @@ def hamming_distance(a: int, b: int) -> int:
 def to_hex(fingerprint: int, bits: int) -> str:
     """Return the fingerprint in lower-case hexadecimal digits, padded to the width."""
     return f"{fingerprint:0{bits // 4}x}"
+
+
+def from_hex(text: str, bits: int) -> int:
+    """Return the fingerprint of a text. :raises SchemeError: it is not bits / 4 hex digits."""
+    if not isinstance(text, str) or not re.fullmatch(f"[0-9a-fA-F]{{{bits // 4}}}", text):
+        raise SchemeError(f"{text!r} is not a fingerprint of {bits} bits in hexadecimal digits")
+    return int(text, 16)

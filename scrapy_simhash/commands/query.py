@@ -73,6 +73,7 @@ def _answer(options: argparse.Namespace) -> dict[str, Any]:
     manifest, preset = manifest_of(where), read.preset
     # The project's k and conditions for a copy are for fingerprints of its scheme.
     limits = preset if preset.scheme == manifest.scheme else manifest
+    k = (preset if options.SIMHASH_MAX_DISTANCE else limits).max_distance
     loaded, bits = load_page(options.page, options), manifest.scheme.bits
     min_tokens = read("SIMHASH_MIN_TOKENS")
     detector = Detector(manifest.scheme, min_tokens=min_tokens, distinct=read.distinct_selectors)
@@ -84,13 +85,13 @@ def _answer(options: argparse.Namespace) -> dict[str, Any]:
         "skipped": page.skipped,
         "error": page.error,
         "fingerprint": shown_fingerprint(page.fingerprint, bits),
-        "max_distance": limits.max_distance,
+        "max_distance": k,
         "action": "keep",
     }
     if page.fingerprint is None:
         return answer | {"match_count": 0, "matches": []}
     evidence = evidence_of(key, page)
-    k, confirmation = limits.max_distance, limits.confirmation
+    confirmation = limits.confirmation
     with opened_index(where, max_distance=k, confirmation=confirmation) as index:
         in_scope = scope_filter(read("SIMHASH_SCOPE"), key or loaded.name)
         foreseen = index.foresee(PageToObserve(key, page.fingerprint, evidence, in_scope))

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import json
 import time
-from contextlib import contextmanager, nullcontext
+from contextlib import closing, contextmanager, nullcontext, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from scrapy_simhash.documents.files import DamagedFile, replaced, standard_input, uncompressed
-from scrapy_simhash.errors import SchemeError, SimhashError, StorageError
+from scrapy_simhash.errors import IndexMissing, SchemeError, SimhashError, StorageError
 from scrapy_simhash.evidence import decode_evidence
 from scrapy_simhash.fingerprint import from_hex
 from scrapy_simhash.index.base import Entry
@@ -154,7 +154,9 @@ def _making(where: Location, manifest: Manifest) -> Iterator[Store | RedisStore]
     :raises StorageError: the directory is not empty, the name is taken, or the storage fails.
     """
     if isinstance(where, RedisAddress):
-        with where.opened_store(manifest) as in_redis:
+        with suppress(IndexMissing), where.opened_store():
+            raise StorageError(str(where), "there is an index of that name: choose another")
+        with closing(where.store(new=lambda: manifest)) as in_redis:
             try:
                 yield in_redis
             except BaseException:
