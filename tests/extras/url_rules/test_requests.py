@@ -33,7 +33,8 @@ class Crawl:
         )
         self.scheduled = []
         stats = SimpleNamespace(
-            inc_value=lambda name, by=1: self.counts.update({name.rpartition("/")[2]: by})
+            inc_value=lambda name, by=1: self.counts.update({name.rpartition("/")[2]: by}),
+            set_value=self.counts.__setitem__,
         )
         crawl = SimpleNamespace(
             crawler=SimpleNamespace(stats=stats, signals=SignalManager()),
