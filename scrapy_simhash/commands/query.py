@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from scrapy_simhash.commands._command import Command, index_location, number
@@ -71,9 +72,12 @@ def _answer(options: argparse.Namespace) -> dict[str, Any]:
 
     where, read = index_location(options), options.settings
     manifest, preset = manifest_of(where), read.preset
-    # The project's k and conditions for a copy are for fingerprints of its scheme.
+    # The project's k and conditions for a copy are for fingerprints of its scheme. Without a k of
+    # its own, that of the index counts, which `rebuild` may have changed.
     limits = preset if preset.scheme == manifest.scheme else manifest
-    k = (preset if options.SIMHASH_MAX_DISTANCE else limits).max_distance
+    is_k_set = limits is preset and read("SIMHASH_MAX_DISTANCE") is not None
+    k = (preset if options.SIMHASH_MAX_DISTANCE or is_k_set else manifest).max_distance
+    limits = replace(limits, max_distance=k)
     loaded, bits = load_page(options.page, options), manifest.scheme.bits
     min_tokens = read("SIMHASH_MIN_TOKENS")
     detector = Detector(manifest.scheme, min_tokens=min_tokens, distinct=read.distinct_selectors)

@@ -84,6 +84,17 @@ def test_the_k_of_the_project_decides(index, folder, capsys):
         assert json.loads(capsys.readouterr().out)["max_distance"] == k
 
 
+@pytest.mark.parametrize("k", ["3", "80"])
+def test_the_k_of_a_rebuilt_index_decides_if_the_project_has_none(ran_json, index, folder, k):
+    (folder / "page.html").write_text(f"<title>Boats</title>{MINE}")
+    ran_json("index", "rebuild", "--max-distance", k)
+    stored(index, MINE)
+    found = ran_json("index", "query", "page.html")
+    assert (found["kind"], found["max_distance"]) == ("near-duplicate", int(k))
+    assert f"k = {k}" in found["reason"] + found["matches"][0]["reason"]
+    assert ran_json("index", "query", "--max-distance", "2", "page.html")["max_distance"] == 2
+
+
 def test_a_page_that_is_similar(ran_json, run, index, folder):
     """Near a page of its site, under another name, or not alike enough."""
     stored(index, f"<title>Boats</title>{MINE}")
