@@ -5,6 +5,7 @@ from __future__ import annotations
 from itertools import islice
 from typing import TYPE_CHECKING
 
+from scrapy_simhash.errors import IndexMissing
 from scrapy_simhash.index import reset_index
 from scrapy_simhash.index.history import crawl_of
 from scrapy_simhash.index.redis import RedisAddress
@@ -55,17 +56,18 @@ def expire(where: Location, before_s: int) -> RewriteResult:
 
 
 def delete(where: Location) -> None:
-    """Delete an index, and no other files or keys. An empty or missing directory is no error.
+    """Delete an index, and no other files or keys.
 
     :raises IndexLocked: a crawl uses the index.
-    :raises StorageError: the directory holds other files, no index in Redis has the name, or the
-        storage fails.
+    :raises IndexMissing: there is no index.
+    :raises StorageError: the directory holds other files, or the storage fails.
     """
     if isinstance(where, RedisAddress):
         with where.opened_store() as store:
             store.delete()
         return
-    reset_index(where)
+    if not reset_index(where):
+        raise IndexMissing(str(where), "there is no index: give the directory that holds one")
 
 
 def remove(where: Location, keys: Iterable[str]) -> list[str]:

@@ -101,6 +101,14 @@ def test_what_is_no_index(run, index, folder, command, what):
     assert state_of(folder) == before
 
 
+@pytest.mark.parametrize("what", PLACES)
+def test_no_index_is_deleted_where_there_is_none(run, folder, what):
+    PLACES[what](folder / what)
+    before = sorted(folder.rglob("*"))
+    assert_error(run("index", "remove", "--all", "--index", folder / what), what)
+    assert sorted(folder.rglob("*")) == before
+
+
 @pytest.mark.parametrize("command", ARGUMENTS)
 def test_no_index_at_all(run, folder, command):
     assert_error(run(*command.split(), *ARGUMENTS[command]), ".scrapy/simhash", "--index")
