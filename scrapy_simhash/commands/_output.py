@@ -106,9 +106,12 @@ def note(line: str) -> None:
 def writable(file: str) -> Path:
     """Return the path of a file to write. Call this before long work, to report errors early.
 
-    :raises SimhashError: the name is empty, the path is a folder, or the parent folder is missing.
+    :raises SimhashError: the name is empty or ``-``, the path is a folder, or the parent folder is
+        missing.
     """
     path = file_path(file)
+    if file == "-":
+        raise SimhashError("the result cannot go to standard output: name a file")
     if path.is_dir():
         raise SimhashError(f"{path} is a folder: name a file to write in it")
     if not path.parent.is_dir():

@@ -118,6 +118,10 @@ def _check(options: argparse.Namespace) -> None:
     """Exit for options that are wrong whatever the files contain."""
     if options.output is None and options.verdicts is None:
         options.error("-o OUT or --verdicts FILE is needed")
+    if options.json and options.output == "-":
+        options.error("--json and -o - would both write to standard output")
+    if options.verdicts == "-":
+        options.error("--verdicts needs the name of a file; -o - is for standard output")
     if options.files.count("-") > 1:
         options.error("standard input can be read once")
     if options.delimiter not in (None, "tab") and len(options.delimiter) != 1:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from scrapy_simhash.commands._command import Command, index_location
 from scrapy_simhash.commands._output import show_result, writable
+from scrapy_simhash.errors import SimhashError
 
 if TYPE_CHECKING:
     import argparse
@@ -14,8 +15,12 @@ if TYPE_CHECKING:
 def _run(options: argparse.Namespace) -> None:
     from scrapy_simhash.report.data import write_report
 
-    where = index_location(options)
-    data = write_report(writable(options.file), where)
+    where, file = index_location(options), writable(options.file)
+    if file.suffix not in (".html", ".htm") and not file.exists():
+        raise SimhashError(
+            f"{file}: the name of a report ends with .html; --spider NAME chooses a spider"
+        )
+    data = write_report(file, where)
     counts = {name: data["index"][name] for name in ("representatives", "near_duplicates")}
     result = {"index": str(where), "file": options.file, **counts, "left_out": data["left_out"]}
     show_result(options, result)

@@ -185,6 +185,8 @@ def test_a_key_that_all_share_can_be_left_out(run, folder):
     ("options", "said"),
     [
         ([], "-o OUT or --verdicts FILE is needed"),
+        (["-o", "-", "--json"], "--json and -o - would both"),
+        (["--verdicts", "-"], "--verdicts needs the name of a file"),
         (["-", "-", "-o", "o"], "standard input can be read once"),
         (["-o", "o", "--delimiter", ", "], "one character is needed, or tab"),
         (["-o", "o", "--encoding", "nonsense"], "has no text encoding of this name"),

@@ -56,7 +56,12 @@ def test_errors_name_what_was_asked_for(run, index, folder):
     assert ran.err.endswith(
         "loop.html cannot be read or written: Too many levels of symbolic links\n"
     )
-    for name, why in ((".", "name a file to write"), ("", "the file name is empty")):
+    for name, why in (
+        (".", "name a file to write"),
+        ("", "the file name is empty"),
+        ("-", "name a file"),
+        ("news", "--spider NAME chooses a spider"),
+    ):
         ran = run("report", *index, name)
         assert (ran.code, ran.out) == (1, "")
         assert why in ran.err
