@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import tempfile
 from contextlib import ExitStack
 from functools import partial
+from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, get_args
 
@@ -35,6 +37,7 @@ if TYPE_CHECKING:
 
 
 _STATE = ".dedupe"
+_MAX_NAME_BYTES = 255
 # Reason → what to do. The output has these records.
 _ADVICE = {
     "not_its_encoding": "--encoding names another encoding",
@@ -152,11 +155,19 @@ def _paths(options: argparse.Namespace, stack: ExitStack) -> DedupePaths:
         output=output,
         verdicts=verdicts,
         index=index,
-        state=result.with_name(result.name + _STATE),
+        state=_state_folder(result),
         overwrite=options.overwrite,
         restart=options.restart,
         against=[*map(file_path, options.against)],
     )
+
+
+def _state_folder(result: Path) -> Path:
+    """Return the path of the state of a run, beside its result. A long name becomes a hash."""
+    name = result.name + _STATE
+    if len(os.fsencode(name)) > _MAX_NAME_BYTES:
+        name = f".simhash-{sha256(os.fsencode(name)).hexdigest()[:16]}{_STATE}"
+    return result.with_name(name)
 
 
 def _arguments(parser: argparse.ArgumentParser) -> None:

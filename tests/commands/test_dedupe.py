@@ -61,6 +61,12 @@ def test_verdicts_alone(run, feed, folder):
     ] * 5
 
 
+def test_a_name_as_long_as_names_can_be(run, feed, folder):
+    name = "o" * 249 + ".jsonl"
+    assert run("dedupe", feed, "-o", name).code == 0
+    assert {path.name for path in folder.iterdir()} == {feed, name}
+
+
 def test_the_options_of_a_crawl(run, feed, folder):
     def kinds(*options):
         ran = run("dedupe", feed, "-o", "out.jsonl", "--overwrite", "--json", *options)
