@@ -1,13 +1,14 @@
 """Check the consistency of an index, and repair one in a directory.
 
-Each row must be readable, and the counts in the state row must match. Tables are not checked:
-opening an index makes them again if they don't fit. In Redis, each entry must be readable and have
-a row in the journal.
+Each row must be readable, the counts in the state row must match, and no page may have two entries.
+Tables are not checked: opening an index makes them again if they don't fit. In Redis, each entry
+must be readable and have a row in the journal.
 """
 
 from __future__ import annotations
 
 import shutil
+from array import array
 from collections import Counter
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
@@ -85,6 +86,7 @@ def check(where: Location) -> CheckReport:
 def _problems(database: Database, width_bytes: int, kinds: Counter[bytes]) -> Iterator[str]:
     """Yield what is wrong with the rows of a database, and count them by kind."""
     last_sequence = text_bytes = 0
+    hashes = array("q")
     state: State | None = None
     for kind, content in _rows(database, width_bytes):
         kinds[kind] += 1
@@ -93,12 +95,14 @@ def _problems(database: Database, width_bytes: int, kinds: Counter[bytes]) -> It
         elif kind == _STATE:
             state = content
         elif kind == _ENTRY:
+            hashes.append(hash(content.key))
             last_sequence = max(last_sequence, content.number, content.last_sequence)
         elif kind == _LINE:
             last_sequence = max(last_sequence, content.sequence)
         elif kind == _TEXT:
             key, text = content
             text_bytes += len(records.text_row_key(key)) + len(text)
+    yield from _repeated(database, width_bytes, hashes)
     if state is None:
         if kinds and database.get(records.STATE_KEY) is None:  # else it was yielded as damaged
             yield "the state row is missing"
@@ -112,6 +116,18 @@ def _problems(database: Database, width_bytes: int, kinds: Counter[bytes]) -> It
             f"sequence {last_sequence} is in use, but the state row says that "
             f"{state.next_sequence} comes next"
         )
+
+
+def _repeated(database: Database, width_bytes: int, hashes: array[int]) -> Iterator[str]:
+    """Yield which pages have several entries. :param hashes: of the page keys of all entries."""
+    import numpy as np
+
+    distinct, counts = np.unique(np.array(hashes, np.int64), return_counts=True)
+    if not (repeated := {*distinct[counts > 1].tolist()}):  # also hashes that are equal by chance
+        return
+    entries = (entry for kind, entry in _rows(database, width_bytes) if kind == _ENTRY)
+    keys = Counter(entry.key for entry in entries if hash(entry.key) in repeated)
+    yield from (f"{key!r} has {count} entries" for key, count in keys.items() if count > 1)
 
 
 def repair(directory: Path) -> RepairReport:

@@ -134,6 +134,7 @@ def test_an_old_entry_of_a_page_that_has_another_is_dropped(sound, older):
         back = entry._replace(number=3, last_sequence=number, ordinal=2, fingerprint=ALIKE[12])
         expected = {**before, entry.key: back._replace(ordinal=-1)}
     change_rows(sound, {records.entry_row_key(2): records.encode_entry(back, WIDTH_BYTES)})
+    assert "'page 9' has 2 entries" in check(sound).problems
     report = repair(sound)
     assert (report.entries, report.dropped) == (10, 1)
     assert entries_of(sound) == expected
