@@ -14,15 +14,20 @@ Records are sorted by age, because the oldest of equally near pages becomes the 
 from __future__ import annotations
 
 from collections import Counter
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from scrapy_simhash.evidence import encode_evidence
 from scrapy_simhash.fingerprint import to_hex
+from scrapy_simhash.index import opened_database
+from scrapy_simhash.index.redis import RedisAddress
+from scrapy_simhash.index.rows import Rows
 from scrapy_simhash.maintenance.sources import opened_store
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from scrapy_simhash.index.redis.store import RedisStore
     from scrapy_simhash.maintenance.sources import Location
 
 
@@ -46,9 +51,9 @@ def entry_records(where: Location) -> Iterator[dict[str, Any]]:
 
 def near_duplicate_records(where: Location) -> Iterator[dict[str, Any]]:
     """Yield the log lines of near-duplicates as records, oldest first; for the fields, see
-    `NearDuplicate`, for errors `opened_store`.
+    `NearDuplicate`, for errors `opened_store`. Damaged entries are no error.
     """
-    with opened_store(where) as store:
+    with _opened_rows(where) as store:
         scheme = store.manifest.scheme
         for line in store.near_duplicates():
             if not line.confirmed:
@@ -64,3 +69,14 @@ def near_duplicate_records(where: Location) -> Iterator[dict[str, Any]]:
                 "similarity_percent": None if similarity is None else round(100 * similarity),
                 "action": line.action,
             }
+
+
+@contextmanager
+def _opened_rows(where: Location) -> Iterator[Rows | RedisStore]:
+    """Yield the rows of an index without tables, which need that each entry can be read."""
+    if isinstance(where, RedisAddress):
+        with where.opened_store() as store:
+            yield store
+        return
+    with opened_database(where) as (manifest, database):
+        yield Rows(database, manifest)
