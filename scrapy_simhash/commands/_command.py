@@ -170,6 +170,8 @@ def _found_index(options: argparse.Namespace) -> Path:
     if len(matching) == 1:
         return matching[0]
     problem = f"{base} holds several indexes" if matching else f"{base}: {missing}"
-    listed = [f"--index {path}" for path in matching or found][:_MAX_LISTED]
+    listed = [f"--index {path}" for path in matching or found]
+    if len(listed) > _MAX_LISTED:
+        listed[_MAX_LISTED:] = ["…"]
     advice = f"choose one with {', or '.join(listed)}" if listed else "name one with --index"
     raise SimhashError(f"{problem}: {advice}")

@@ -227,6 +227,16 @@ def test_an_index_is_named_by_its_spider(run, index, folder):
     assert run("index", "check", "--spider", "site", "--index", index).code == 2
 
 
+@pytest.mark.parametrize("count", [10, 11])
+def test_a_list_of_indexes_that_was_cut_says_so(run, index, count):
+    for number in range(count - 1):
+        (index.parent / f"t{number}").mkdir()
+        shutil.copy(index / "manifest.json", index.parent / f"t{number}")
+    ran = run("index", "check")
+    assert (ran.code, ran.err.count("--index ")) == (1, 10)
+    assert ran.err.endswith(", or …\n") == (count == 11)
+
+
 def test_export_leaves_similar_pages_out(index):
     with open_index(index) as opened:
         lines = list(opened.near_duplicates())
