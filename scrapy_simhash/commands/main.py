@@ -83,8 +83,9 @@ Finds near-duplicate pages and texts; queries and maintains the indexes that cra
 SUBCOMMAND --help explains a subcommand, with examples. There, k is the largest number of bits in
 which the fingerprints of near-duplicates differ (SIMHASH_MAX_DISTANCE).
 
-exit codes: 0 success, even if nothing was found; 1 an error, explained on standard error, or a
-negative answer (problems were found, a page is unknown); 2 wrong usage; 130 interrupted (Ctrl-C).
+exit codes: 0 success, even if nothing was found; 1 an error, explained on standard error, such as a
+wrong value of a setting, or a negative answer (problems were found, a page is unknown); 2 other
+wrong usage; 130 interrupted (Ctrl-C).
 """,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
