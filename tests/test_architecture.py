@@ -30,12 +30,14 @@ def module_name(path):
 
 
 MODULES = {module_name(path): path for path in sorted(PACKAGE.rglob("*.py"))}
-# What needs numpy all the time, and is imported when an index is opened or pairs are asked for.
+# What needs numpy or jieba all the time, and is imported when an index is opened, pairs are asked
+# for, or a text is tagged.
 NUMERIC = {
     *(f"{NAME}.index.{name}" for name in ("entry_tables", "store")),
     *(f"{NAME}.index.redis.{name}" for name in ("admission", "store", "replica")),
     *(name for name in MODULES if name.startswith(f"{NAME}.index.tables.")),
     f"{NAME}.calibration",
+    f"{NAME}.tokens.tagging",
     *(name for name in MODULES if name.startswith(f"{NAME}.clustering.")),
 }
 # It runs the commands.

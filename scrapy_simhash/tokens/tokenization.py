@@ -287,9 +287,9 @@ def _load_jieba() -> Any:
 
 @lru_cache(maxsize=1)
 def _load_tagger() -> Any:
-    from jieba.posseg import POSTokenizer
+    from scrapy_simhash.tokens.tagging import Tagger
 
-    return POSTokenizer(jieba_tokenizer())
+    return Tagger(jieba_tokenizer())
 
 
 def owner_only_cache_directory() -> Path | None:
