@@ -74,7 +74,7 @@ def test_the_whole_is_what_it_should_be(whole):
 # Step → the calls before which the run is killed: an early one and a late one.
 CALLS = {
     "begin": [1],
-    "journal": [1, 2, 9, 60],
+    "journal": [1, 2, 9, 12],
     "observe": [1, 300],
     "acted": [1, 300],
     "confirm": [1, 2, 130, 900],
