@@ -38,6 +38,8 @@ _BETWEEN_DIGITS = re.compile(r"(?<=\d)[.,'\s]+(?=\d)")
 _NUMBER = re.compile(rf"[^\d:/-]{{0,4}}(\d{{3,8}})(?:\D{{0,4}}|\D{{0,3}}{CURRENCY})")
 # A number or a time, perhaps with a unit.
 _ONE_NUMBER = re.compile(r"[\W_]*\d+(?:[.,'\s:]\d+)*\D*")
+# A time, several counts, or a count in brackets at the end, which may be other at each visit.
+_COUNTS = re.compile(r"\d:\d\d(?!\d)|(?<!\S)/(?!\S)|[(\[]\d[\d.,]*[)\]]\s*$")
 # What tells a price from the number of views.
 _PRICE = re.compile(rf"\d[.,]\d\d?(?!\d)|{CURRENCY}")
 # Words joined by hyphens. One with a digit, such as a UUID, is no word, nor are its parts.
@@ -112,9 +114,12 @@ class ItemTexts:
         return [*filter(None, said)]
 
     def short(self) -> Iterator[tuple[str, int]]:
-        """Yield the shorter texts with their hashes. A number counts for its place only."""
+        """Yield the shorter texts with their hashes. A number counts for its place only, but a code
+        does not.
+        """
         for place, text in enumerate(self._short):
-            yield text, stable_hash(text if any(map(str.isalpha, text)) else (place, text))
+            has_place = not any(map(str.isalpha, text)) and not is_code(text)
+            yield text, stable_hash((place, text) if has_place else text)
 
     def numbers(self) -> list[str]:
         """Return the shorter texts without words, such as numbers and sizes, but no times."""
@@ -163,9 +168,11 @@ class ItemTexts:
 
 
 def is_code(text: str) -> bool:
-    """Return True if a text without words is no whole number or time, which may be other at each
-    visit, such as a date, an article number, a decimal or a short word.
+    """Return True if a text without words is no whole number, time or list of counts, which may be
+    other at each visit. It may be a date, an article number, a decimal or a short word.
     """
+    if _COUNTS.search(text):
+        return False
     return _ONE_NUMBER.fullmatch(text) is None or _PRICE.search(text) is not None
 
 

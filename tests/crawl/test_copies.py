@@ -334,6 +334,10 @@ def test_after_a_pause_a_crawl_knows_what_its_pages_gave(crawl, tmp_path):
         ("1 012", "1 013", False),
         ("10:31", "10:32", False),
         ("5 min", "6 min", False),
+        ("4.5 / 5 (123)", "4.5 / 5 (124)", False),
+        ("4.5 (123)", "4.5 (124)", False),
+        ("28.11.2026 03:48", "28.11.2026 03:49", False),
+        ("+12 / -5", "+13 / -5", False),
     ],
 )
 def test_copies_give_the_codes_that_they_have_in_place_of_those_of_their_page(
