@@ -391,6 +391,8 @@ def _parts_of_code(value: Any) -> tuple[Any, ...] | None:
         return value.co_code, value.co_names, value.co_varnames, value.co_consts
     if isinstance(value, types.CellType):
         return (value.cell_contents,)
+    if isinstance(value, types.MethodType):  # pickle takes the name of a decorator's function
+        return value.__func__, value.__self__
     if not isinstance(value, types.FunctionType):
         return None
     found: Any = sys.modules.get(value.__module__)

@@ -9,6 +9,7 @@ import enum
 import functools
 import pathlib
 import re
+import types
 from decimal import Decimal
 from types import SimpleNamespace
 
@@ -44,6 +45,29 @@ class Pages(Spider):
 
     def other(self, response):
         """Parse another page."""
+
+
+def logged(callback):
+    def wrapper(self, response):
+        return callback(self, response)
+
+    return wrapper
+
+
+class Decorated(Spider):
+    """Its callbacks have the name of the decorator's function."""
+
+    name = "decorated"
+
+    @logged
+    def price(self, response):
+        """Give the price."""
+        return {"price": 1}
+
+    @logged
+    def reviews(self, response):
+        """Give the reviews."""
+        return {"reviews": 2}
 
 
 class Ruled(CrawlSpider):
@@ -162,6 +186,21 @@ def test_callbacks_and_rules():
     ]
     assert of_rules[0] == of_rules[2] != of_rules[1]
     assert hash_of(None, ruled) not in of_rules
+
+
+def test_methods_with_the_name_of_another_function_are_compared_by_their_code():
+    spider = Decorated()
+    callbacks = (
+        spider.price,
+        spider.reviews,
+        functools.partial(spider.price, name="a"),
+        functools.partial(spider.reviews, name="a"),
+        types.MethodType(lambda self, response: 1, spider),
+        types.MethodType(lambda self, response: 2, spider),
+    )
+    hashes = [hash_of(callback, spider) for callback in callbacks]
+    assert len({*hashes} - {UNLIKE_ANY}) == len(callbacks)
+    assert [hash_of(callback, spider) for callback in callbacks] == hashes
 
 
 # Each makes other requests of them.
