@@ -362,9 +362,10 @@ class _Comparison(pickle.Pickler):
         if parts is None and kind.__hash__ in (None, object.__hash__):
             self.changeable[id(value)] = value
         if isinstance(value, (set, frozenset)):
-            parts = *_name(kind), *sorted(value, key=repr)
+            key = lambda part: _Comparison(part, self._spider).digest  # noqa: E731
+            parts = *_name(kind), *sorted(value, key=key)
         elif isinstance(value, dict) or ItemAdapter.is_item(value):
-            parts = *_name(kind), *sorted(_fields(value).items(), key=repr)
+            parts = *_name(kind), *sorted(_fields(value).items(), key=_key)
         if parts is None and not _is_pickled(value, kind):
             self._is_comparable, parts = False, _name(kind)
         return parts
@@ -374,6 +375,11 @@ def _fields(value: Any) -> dict[Any, Any]:
     """Return the content of a dict, or of an item of any kind."""
     own = {} if isinstance(value, (dict, Item)) else getattr(value, "__dict__", {})
     return {**(value if isinstance(value, dict) else ItemAdapter(value)), **own}
+
+
+def _key(field: tuple[Any, Any]) -> str:
+    """Return what sorts the fields of a dict: not the value, which may contain many others."""
+    return repr(field[0])
 
 
 def _is_pickled(value: Any, kind: Any) -> bool:

@@ -158,6 +158,31 @@ def test_equal_values_have_one_hash_and_others_differ_or_are_like_nothing(carrie
     assert hash_of(**ignoring, **{carries: {"other": 1}}) != hash_of()
 
 
+class Unprintable:
+    def __reduce__(self):
+        return Unprintable, ()
+
+    def __repr__(self):
+        raise AssertionError
+
+
+def test_values_are_not_printed():
+    hashes = [
+        hash_of(cb_kwargs={"value": value()})
+        for value in (lambda: {"a": Unprintable()}, lambda: {Unprintable()})
+        for _ in range(2)
+    ]
+    assert hashes[0] == hashes[1] != hashes[2] == hashes[3]
+    assert UNLIKE_ANY not in hashes
+
+
+def test_sets_of_sets_are_equal_in_any_order():
+    sets = [frozenset([0, 8]), frozenset([8, 0])]
+    assert repr(sets[0]) != repr(sets[1])
+    one, other = ({part, frozenset([1, 9])} for part in sets)
+    assert hash_of(meta={"value": one}) == hash_of(meta={"value": other})
+
+
 def test_callbacks_and_rules():
     pages, ruled = Pages(), Ruled()
 
