@@ -358,7 +358,7 @@ class _Comparison(pickle.Pickler):
             return None
         if value is self._spider:
             return "spider"
-        parts = _parts_of_code(value)
+        parts = _parts(value)
         if parts is None and kind.__hash__ in (None, object.__hash__):
             self.changeable[id(value)] = value
         if isinstance(value, (set, frozenset)):
@@ -383,14 +383,16 @@ def _key(field: tuple[Any, Any]) -> str:
 
 
 def _is_pickled(value: Any, kind: Any) -> bool:
-    if isinstance(value, (int, float, complex, str, bytes, tuple, list, uuid.UUID)):
+    if isinstance(value, (complex, tuple, list, uuid.UUID)):
         return True
     own = kind.__reduce_ex__, kind.__reduce__
     return kind in copyreg.dispatch_table or own != (object.__reduce_ex__, object.__reduce__)
 
 
-def _parts_of_code(value: Any) -> tuple[Any, ...] | None:
-    """Return what distinguishes a class, a function, or a part of one, from others; else None."""
+def _parts(value: Any) -> tuple[Any, ...] | None:
+    """Return what distinguishes a class, a function, a part of one, or a value of a subclass of
+    text or number, from others; None for other values.
+    """
     if isinstance(value, (type, types.BuiltinFunctionType)):
         return _name(value)
     if isinstance(value, types.CodeType):
@@ -399,6 +401,9 @@ def _parts_of_code(value: Any) -> tuple[Any, ...] | None:
         return (value.cell_contents,)
     if isinstance(value, types.MethodType):  # pickle takes the name of a decorator's function
         return value.__func__, value.__self__
+    for base in (str, bytes, int, float):
+        if isinstance(value, base):  # of a subclass: it may know the page that it is from
+            return *_name(type(value)), *base.__getnewargs__(value)
     if not isinstance(value, types.FunctionType):
         return None
     found: Any = sys.modules.get(value.__module__)

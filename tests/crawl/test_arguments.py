@@ -158,6 +158,25 @@ def test_equal_values_have_one_hash_and_others_differ_or_are_like_nothing(carrie
     assert hash_of(**ignoring, **{carries: {"other": 1}}) != hash_of()
 
 
+class Text(str):
+    """A text that knows where it is from, such as one of Beautiful Soup."""
+
+
+def text_from(page, text="shoe"):
+    found = Text(text)
+    found.page = page
+    return found
+
+
+def test_texts_that_know_their_page_are_compared_by_what_they_say():
+    hashes = [
+        hash_of(cb_kwargs={"value": value})
+        for value in (text_from(object()), text_from(RESPONSE), text_from(RESPONSE, "shirt"))
+    ]
+    assert hashes[0] == hashes[1] != hashes[2]
+    assert UNLIKE_ANY not in hashes
+
+
 class Unprintable:
     def __reduce__(self):
         return Unprintable, ()
