@@ -394,7 +394,7 @@ def _parts(value: Any) -> tuple[Any, ...] | None:
     text or number, from others; None for other values.
     """
     if isinstance(value, (type, types.BuiltinFunctionType)):
-        return _name(value)
+        return "itself", *_name(value)  # not an empty instance
     if isinstance(value, types.CodeType):
         return value.co_code, value.co_names, value.co_varnames, value.co_consts
     if isinstance(value, types.CellType):
