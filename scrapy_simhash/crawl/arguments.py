@@ -24,6 +24,7 @@ import sys
 import types
 import uuid
 from collections import deque
+from collections.abc import Iterator
 from dataclasses import replace
 from datetime import date, datetime, time, timedelta
 from decimal import Decimal
@@ -40,7 +41,7 @@ from scrapy.utils.datatypes import LocalCache
 from scrapy_simhash.evidence import UNLIKE_ANY
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Sequence
 
     from scrapy.crawler import Crawler
     from scrapy.http import Response
@@ -329,7 +330,7 @@ class _Comparison(pickle.Pickler):
     """Pickles a value so that equal values of one type have equal bytes, in any process.
 
     Items of all kinds are compared by their fields. Objects whose class does not say how they are
-    pickled, such as selectors, responses, item loaders and generators, cannot be compared.
+    pickled, such as selectors, responses and item loaders, cannot be compared, nor can iterators.
 
     :param spider: stands for itself.
     """
@@ -383,6 +384,8 @@ def _key(field: tuple[Any, Any]) -> str:
 
 
 def _is_pickled(value: Any, kind: Any) -> bool:
+    if isinstance(value, Iterator):  # a callback uses it up
+        return False
     if isinstance(value, (complex, tuple, list, uuid.UUID)):
         return True
     own = kind.__reduce_ex__, kind.__reduce__

@@ -7,6 +7,7 @@ import dataclasses
 import datetime as dt
 import enum
 import functools
+import itertools
 import pathlib
 import re
 import types
@@ -141,6 +142,8 @@ INCOMPARABLE = {
     "response": RESPONSE,
     "loader": ItemLoader({}),
     "generator": (number for number in range(3)),
+    "iterator": iter(["shoe"]),
+    "counter": itertools.count(),
     "in a list": [[object()]],
     "in a closure": enclosing(RESPONSE),
     "method of an object": ItemLoader({}).add_value,
