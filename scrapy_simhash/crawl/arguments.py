@@ -407,8 +407,10 @@ def _parts(value: Any) -> tuple[Any, ...] | None:
     for base in (str, bytes, int, float):
         if isinstance(value, base):  # of a subclass: it may know the page that it is from
             return *_name(type(value)), *base.__getnewargs__(value)
-    if not isinstance(value, types.FunctionType):
-        return None
+    return _parts_of_function(value) if isinstance(value, types.FunctionType) else None
+
+
+def _parts_of_function(value: types.FunctionType) -> tuple[Any, ...]:
     found: Any = sys.modules.get(value.__module__)
     for name in value.__qualname__.split("."):
         found = getattr(found, name, None)

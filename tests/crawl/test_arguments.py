@@ -168,6 +168,8 @@ def test_equal_values_have_one_hash_and_others_differ_or_are_like_nothing(carrie
 class Text(str):
     """A text that knows where it is from, such as one of Beautiful Soup."""
 
+    __slots__ = ("page",)
+
 
 def text_from(page, text="shoe"):
     found = Text(text)
