@@ -101,9 +101,17 @@ class Arguments:
     :param ignored: names of ``cb_kwargs``, meta and headers that don't count
         (SIMHASH_IGNORE_ARGUMENTS).
     :param crawler: has the spider of the crawl, once it is opened.
+    :param has_jar: Scrapy replaces the header ``Cookie`` (COOKIES_ENABLED), so it does not count.
     """
 
-    def __init__(self, ignored: Iterable[str] = (), crawler: Crawler | None = None) -> None:
+    def __init__(
+        self,
+        ignored: Iterable[str] = (),
+        crawler: Crawler | None = None,
+        *,
+        has_jar: bool = True,
+    ) -> None:
+        self._has_jar = has_jar
         self._ignored = frozenset(ignored)
         self._crawler = crawler
         # Response → what downloader middlewares had added to the meta and headers of its request.
@@ -152,10 +160,12 @@ class Arguments:
 
     def _headers(self, request: Request) -> dict[str, list[bytes]]:
         """Return the headers that may be the user's own."""
-        names = (name.decode("latin-1") for name in request.headers)
+        names = {name.decode("latin-1") for name in request.headers}
+        if self._has_jar and not request.meta.get("dont_merge_cookies"):
+            names.discard("Cookie")
         return {
             name: request.headers.getlist(name)
-            for name in names
+            for name in sorted(names)
             if not _BROWSER_HEADERS.fullmatch(name.lower())
         }
 
@@ -406,7 +416,8 @@ def _parts(value: Any) -> tuple[Any, ...] | None:
         return value.__func__, value.__self__
     for base in (str, bytes, int, float):
         if isinstance(value, base):  # of a subclass: it may know the page that it is from
-            return *_name(type(value)), *base.__getnewargs__(value)
+            plain: Any = base
+            return *_name(type(value)), *plain.__getnewargs__(value)
     return _parts_of_function(value) if isinstance(value, types.FunctionType) else None
 
 

@@ -74,7 +74,9 @@ class SimhashExtension:
         self.settings = settings = SimhashSettings(crawler.settings, str(spider.name))
         self.stats = CrawlStats(stats, "simhash")
         self.errors = ErrorLog(crawler, self.stats)
-        self.arguments = Arguments(settings("SIMHASH_IGNORE_ARGUMENTS"), crawler)
+        has_jar = crawler.settings.getbool("COOKIES_ENABLED")
+        ignored = settings("SIMHASH_IGNORE_ARGUMENTS")
+        self.arguments = Arguments(ignored, crawler, has_jar=has_jar)
         self.identity = Identity(
             crawler.request_fingerprinter.fingerprint, settings("SIMHASH_SCOPE")
         )

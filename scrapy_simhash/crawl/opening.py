@@ -223,8 +223,10 @@ def _read(path: Path) -> tuple[dict[str, int], Remembered | None]:
             found = {str(name): int(number) for name, number in content["began"].items()}
             if min(found.values(), default=0) < 0:  # pages of all earlier crawls would be seen
                 raise ValueError(f"{found} has negative numbers")
-            gave = Remembered.restored(content["gave"]) if "gave" in content else Remembered()
             starts = found
+            gave = Remembered()
+            if "gave" in content:
+                gave = Remembered.restored(content["gave"])
     return starts, gave
 
 
@@ -233,5 +235,13 @@ def _warning(path: Path, done: str, consequence: str) -> Iterator[None]:
     """Log a warning if something cannot be done with the file of a crawl's starts."""
     try:
         yield
-    except (OSError, ValueError, TypeError, KeyError, AttributeError, OverflowError) as error:
+    except (
+        OSError,
+        ValueError,
+        TypeError,
+        KeyError,
+        AttributeError,
+        RecursionError,
+        OverflowError,
+    ) as error:
         logger.warning("simhash: %s cannot be %s (%s): %s", path, done, error, consequence)

@@ -265,7 +265,6 @@ DIFFERING = [
         ("meta", {"cookiejar": country}),
         ("headers", {"X-Country": country}),
         ("headers", {"Accept-Language": country}),
-        ("headers", {"Cookie": f"country={country}"}),
         ("flags", [country]),
     )
 ]
@@ -278,6 +277,15 @@ def test_cookies_headers_and_flags_of_the_user_count_but_not_what_browsers_send(
     assert hash_of(ignored=["X-Country"], headers={"X-Country": "de"}) == hash_of()
     for name in ("User-Agent", "Referer", "Sec-Fetch-Mode", "Accept", "Accept-Encoding"):
         assert hash_of(headers={name: "value"}) == hash_of()
+    one, other = ({"headers": {"Cookie": f"country={name}"}} for name in ("de", "fr"))
+    assert hash_of(**one) == hash_of()  # Scrapy replaces it
+    own = {"meta": {"dont_merge_cookies": True}}
+    assert hash_of(**one, **own) != hash_of(**other, **own)
+    without_jar = Arguments(has_jar=False)
+    requests = [Request(URL, **given) for given in (one, other)]
+    for request in requests:
+        without_jar.leaves_spider(request)
+    assert len({without_jar.hash(request) for request in requests}) == 2
     for key in ("depth", "playwright_page", "_auth_proxy", "_pre_mw_headers"):
         assert hash_of(meta={key: object()}) == hash_of()
 
