@@ -73,10 +73,11 @@ def _serve(parent: socket.socket, limit_s: float) -> None:
     while True:
         job = _next_job(jobs)
         # The kernel kills a worker that takes longer, also if the parent is dead or busy. A regular
-        # expression that hangs would block signal handlers and threads.
+        # expression that hangs would block signal handlers and threads. The parent kills a worker
+        # whose extractor prevents this (`pool.py`).
         signal.signal(signal.SIGALRM, signal.SIG_DFL)  # an extractor may have changed it
         signal.setitimer(signal.ITIMER_REAL, limit_s)
-        result, error = None, ""
+        result = None
         try:
             content = pickle.loads(job)  # noqa: S301 - from the parent
             if compute_result is None:
@@ -84,11 +85,12 @@ def _serve(parent: socket.socket, limit_s: float) -> None:
                 compute_result, limit_s = serve(spec), timeout_ms / 1000
             else:
                 result = compute_result(content)
+            answer = pickle.dumps((result, ""), pickle.HIGHEST_PROTOCOL)
         except MemoryError:
             raise
         except BaseException as raised:  # noqa: BLE001 - an extractor may even exit
             error = f"{type(raised).__name__}: {raised}"
-        answer = pickle.dumps((result, error), pickle.HIGHEST_PROTOCOL)
+            answer = pickle.dumps((None, error), pickle.HIGHEST_PROTOCOL)
         signal.setitimer(signal.ITIMER_REAL, 0)
         parent.sendall(LENGTH.pack(len(answer)) + answer)
 

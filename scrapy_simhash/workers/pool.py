@@ -2,7 +2,8 @@
 
 A pool has no thread: its owner, such as an event loop, calls `step` when `fileno` can be read, and
 every `STEP_INTERVAL_S`. Each worker has up to two jobs, so that it does not wait for the next one.
-A worker whose job takes too long or too much memory exits, and a dead worker is replaced.
+A worker whose job takes too long or too much memory exits, and a dead worker is replaced. One that
+does not exit, because an extractor switched its alarm off or it was suspended, is killed.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from typing import TYPE_CHECKING, Any
 from scrapy_simhash.errors import WorkerError
 from scrapy_simhash.workers.child import OUT_OF_MEMORY
 from scrapy_simhash.workers.need import Need, available_cores
-from scrapy_simhash.workers.process import Job, WorkerProcess
+from scrapy_simhash.workers.process import START_TIMEOUT_S, Job, WorkerProcess
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -31,6 +32,10 @@ STEP_INTERVAL_S = 0.1
 _JOBS_PER_WORKER = 2
 # Exit code of a worker → why its first job has no result.
 LOST_REASONS = {-signal.SIGALRM: "timeout", OUT_OF_MEMORY: "memory"}
+# A worker that has not answered after this many times its limit, and these seconds, is killed.
+_PATIENCE, _PATIENCE_S = 2, 2.0
+# Of the time between two steps, more does not count: the pool was busy or suspended.
+_MAX_STEP_S = 1.0
 # A job whose worker dies is retried once, because the job may not be the cause.
 _MAX_DEATHS = 2
 _PAUSE_S = 10.0  # after a worker failed to start
@@ -73,6 +78,7 @@ class WorkerPool:
         """Number of workers that died, also by a time-out."""
         self._error = ""  # why no worker can be started now
         self._not_before_s = 0.0
+        self._last_step_s = time.monotonic()
         # A crawl that is forced to stop does not call close().
         self._end_all = weakref.finalize(self, _end, self._workers, os.getpid())
         self._go_on()
@@ -96,16 +102,22 @@ class WorkerPool:
         return self._selector.fileno()
 
     def step(self, timeout_s: float = 0.0) -> None:
-        """Read answers, hand out jobs, and replace workers that died.
+        """Read answers, hand out jobs, and replace workers that died or take far too long.
 
         :param timeout_s: upper limit of the time to wait for an answer, at least 0.
         """
-        for key, events in self._selector.select(timeout_s):
+        selected = self._selector.select(timeout_s)
+        self._count_time()
+        for key, events in selected:
             if events & EVENT_WRITE:
                 key.data.flush()
                 self._watch(key.data)
             if events & EVENT_READ:
                 self._read(key.data)
+        for worker in list(self._workers):
+            limit_s = self._start[2] / 1000 if worker.is_ready else START_TIMEOUT_S
+            if worker.jobs and worker.silent_s > _PATIENCE * limit_s + _PATIENCE_S:
+                self._lose(worker, "timeout")
         idle = [worker for worker in self._workers if not worker.jobs]
         are_ready = all(worker.is_ready for worker in self._workers)
         self._need.update(time.monotonic(), waits=bool(self._queue), ready=are_ready)
@@ -150,6 +162,13 @@ class WorkerPool:
             except BaseException as error:  # noqa: BLE001 - the future raises it
                 job.set_exception(error)
 
+    def _count_time(self) -> None:
+        now_s = time.monotonic()
+        passed_s, self._last_step_s = now_s - self._last_step_s, now_s
+        for worker in self._workers:
+            worker.silent_s += min(passed_s, _MAX_STEP_S)
+            worker.was_unwatched |= passed_s > _MAX_STEP_S
+
     def _watch(self, worker: WorkerProcess) -> None:
         events = EVENT_READ | EVENT_WRITE if worker.unsent else EVENT_READ
         self._selector.modify(worker.socket, events, worker)
@@ -165,6 +184,7 @@ class WorkerPool:
                 self._lose(worker)
                 return
             was_ready, job = worker.is_ready, worker.jobs.popleft()
+            worker.was_unwatched = False
             try:
                 job.set_result(result_in(answer, self._result_classes))
             except BaseException as error:  # noqa: BLE001 - the future raises it
@@ -179,11 +199,14 @@ class WorkerPool:
         self._workers.remove(worker)
         worker.end()
 
-    def _lose(self, worker: WorkerProcess) -> None:
-        """Replace a worker. Its first job is lost, or waits again; its other job waits again."""
+    def _lose(self, worker: WorkerProcess, reason: str = "") -> None:
+        """Replace a worker. Its first job is lost, or waits again; its other job waits again.
+
+        :param reason: why its first job has no result, if its exit code does not say it.
+        """
         self._remove(worker)
         exit_code = worker.process.returncode
-        reason = LOST_REASONS.get(exit_code, "worker_died")
+        reason = reason or LOST_REASONS.get(exit_code, "worker_died")
         if not worker.is_ready:
             cause = "it took too long" if reason == "timeout" else f"exit code {exit_code}"
             self._failed_to_start(f"{cause}; see its output on standard error")
@@ -191,7 +214,9 @@ class WorkerPool:
         self.replaced += 1
         if worker.jobs:
             worker.jobs[0].deaths += 1
-            if reason != "worker_died" or worker.jobs[0].deaths == _MAX_DEATHS:
+            # An alarm also counts the time in which all processes were suspended.
+            is_cause = reason == "memory" or (reason == "timeout" and not worker.was_unwatched)
+            if is_cause or worker.jobs[0].deaths == _MAX_DEATHS:
                 worker.jobs.popleft().set_result(self._lost_result(reason))
         self._queue.extendleft(reversed(worker.jobs))
 

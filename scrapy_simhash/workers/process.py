@@ -64,6 +64,10 @@ class WorkerProcess:
         """The jobs without an answer. The worker works on the first one."""
         self.unsent: deque[memoryview] = deque()
         """What the socket has not taken yet: `flush` when it can be written to."""
+        self.silent_s = 0.0
+        """How long no bytes went either way. The owner counts it."""
+        self.was_unwatched = False
+        """The owner was busy or suspended during the first job, and the worker perhaps, too."""
         self._received = bytearray()
         # In a frozen program, sys.executable is the program itself.
         if not sys.executable or getattr(sys, "frozen", False):
@@ -110,6 +114,7 @@ class WorkerProcess:
         try:
             while self.unsent:
                 sent = self.socket.sendmsg(islice(self.unsent, _PARTS_AT_ONCE))
+                self.silent_s = 0.0
                 while self.unsent and sent >= len(self.unsent[0]):
                     sent -= len(self.unsent.popleft())
                 if sent:
@@ -132,6 +137,7 @@ class WorkerProcess:
             content = b""
         if not content:
             raise EOFError
+        self.silent_s = 0.0
         answers, received = [], self._received
         received += content
         while len(received) >= LENGTH.size:

@@ -71,6 +71,12 @@ def _arrive(directory):
     never("")
 
 
+def _disarm(_):
+    """Switch the time limit off, and hang."""
+    signal.alarm(0)
+    never("")
+
+
 def _arrive_holding(directory):
     _write(f"{directory}/{os.getpid()}", "")
     _hold("")
@@ -97,5 +103,7 @@ ORDERS = {
     "meet": _meet,
     "arrive": _arrive,
     "arrive_holding": _arrive_holding,
+    "disarm": _disarm,
+    "stop": lambda _: os.kill(os.getpid(), signal.SIGSTOP),
     "take": lambda mebibytes: bytearray(int(mebibytes) << 20),
 }

@@ -1,12 +1,14 @@
 """What a worker inherits, whom it obeys, and how it ends."""
 
 import sys
+from contextlib import closing
 
 import pytest
 
 from scrapy_simhash.errors import WorkerError
 from scrapy_simhash.workers import process as process_module
-from tests.workers.driving import scheme_of
+from scrapy_simhash.workers.pool import WorkerPool
+from tests.workers.driving import Driven, scheme_of
 from tests.workers.watching import is_gone, needs_proc
 
 pytestmark = needs_proc
@@ -54,6 +56,28 @@ def test_a_module_that_cannot_be_imported_is_an_error(
     assert said in str(error)
     assert "WORKERS = 0" in str(error) or "SystemExit" in said
     assert is_gone(worker)
+
+
+def serve_functions(_spec):
+    """Answer with a function that cannot be pickled."""
+    return lambda _: lambda: None
+
+
+def test_a_result_that_cannot_be_pickled_is_an_error():
+    pool = WorkerPool(
+        serve_functions,
+        None,
+        1,
+        result_classes=(),
+        timeout_ms=10_000,
+        lost_result=str,
+        without_workers="use none",
+    )
+    with closing(Driven(pool)) as driven:
+        error = driven.error(driven.ask())
+        assert isinstance(error, WorkerError)
+        assert "pickle" in str(error)
+        assert driven.replaced == 0
 
 
 @pytest.mark.parametrize(

@@ -138,6 +138,35 @@ def test_time_in_which_the_parent_was_busy_does_not_count(start_pool):
     assert pool.replaced == 0
 
 
+@pytest.mark.parametrize("order", ["disarm", "stop"])
+def test_a_worker_whose_alarm_does_not_end_it_is_killed(start_pool, order):
+    pool = start_pool(timeout_ms=SHORT_MS).until_ready()
+    hanging, behind = pool.ask(order), pool.ask(number=1)
+    pool.until(hanging.done, deadline_s=2 * SHORT_MS / 1000 + 10)
+    assert hanging.result(0) == PageFingerprint(skipped="timeout")
+    assert [page.fingerprint for page in pool.results(behind)] == fingerprints_of([1])
+    assert pool.replaced == 1
+
+
+@pytest.mark.parametrize(
+    ("order", "skipped", "deaths"), [("meet", None, 1), ("arrive", "timeout", 2)]
+)
+def test_a_page_is_tried_again_after_all_processes_were_suspended(
+    start_pool, tmp_path, order, skipped, deaths
+):
+    """One that hangs is still skipped."""
+    pool = start_pool(timeout_ms=SHORT_MS).until_ready()
+    page = pool.ask(f"{order} {tmp_path}")
+    pool.until(lambda: arrived(tmp_path))
+    [worker] = pool.pids
+    os.kill(worker, signal.SIGSTOP)
+    (tmp_path / GO).touch()
+    time.sleep(SHORT_MS / 1000 + 0.5)
+    os.kill(worker, signal.SIGCONT)
+    assert pool.results(page)[0].skipped == skipped
+    assert pool.replaced == deaths
+
+
 @pytest.mark.parametrize(
     ("order", "skipped", "deaths"),
     [
