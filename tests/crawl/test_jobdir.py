@@ -76,6 +76,7 @@ def job(directory):
         b"{",
         b"\xff\xfe",
         b"null",
+        b"[" * 100_000,
         b"{}",
         b'{"began": 7}',
         b'{"began": {"/index": "many"}}',
@@ -93,6 +94,15 @@ def test_a_damaged_file_is_one_warning_and_no_knowledge(tmp_path, caplog, conten
     damaged.record(INDEX)
     assert job(tmp_path).get("/index") == 3
     assert len(caplog.records) == 1
+
+
+@pytest.mark.parametrize("gave", [b"null", b'{"pages": 7}', b"[1, 2]"])
+def test_the_start_is_known_though_what_pages_gave_cannot_be_read(tmp_path, caplog, gave):
+    (tmp_path / FILE_NAME).write_bytes(b'{"began": {"/index": 3}, "gave": %b}' % gave)
+    damaged = job(tmp_path)
+    assert len(caplog.records) == 1
+    assert damaged.get("/index") == 3
+    assert damaged.gave is not None
 
 
 def test_a_file_that_cannot_be_written_or_deleted_is_a_warning(tmp_path, caplog):
