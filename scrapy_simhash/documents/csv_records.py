@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 DELIMITERS = ",\t;|"
 # The layout is found in at most this many lines.
-_SAMPLED_LINES = 2000
+_SAMPLED_LINES = 5000
 _FITTED_LINES = 200
 # Excel's way to name the delimiter.
 _SEP_LINE = re.compile(r"sep=(.)\s*", re.IGNORECASE)

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import re
 from functools import cache, lru_cache
-from itertools import groupby, islice
+from itertools import chain, groupby, islice
 from mimetypes import guess_type
 from typing import TYPE_CHECKING
 from urllib.parse import unquote
@@ -24,6 +24,8 @@ from scrapy_simhash.extraction.segments import around_heading
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
+
+    from lxml.html import HtmlElement
 
     from scrapy_simhash.extraction.elements import Elements
     from scrapy_simhash.extraction.lines import Line
@@ -49,17 +51,17 @@ _MIN_ENTRIES = 10
 _WORDS_PER_ENTRY = 15
 
 # Elements that show another document, and the attributes that say which one.
-_EMBEDDING = ("iframe", "object", "embed", "video", "audio", "source", "math", "text")
+_EMBEDDING = ("iframe", "object", "embed", "video", "audio", "source", "math")
 _SOURCES = ("data-src", "src", "data")
-# Formulas, and texts in drawings (SVG), say themselves what they show.
-_DRAWN = ("math", "text")
+# Elements of a formula that do not say where its parts are.
+_GROUPS = frozenset("math mi mn mo mpadded mrow ms mstyle mtext semantics".split())
 _MAX_PIECES = 1000
 # What is embedded there belongs to the site.
 _NOT_EMBEDDED_IN = "aside dialog footer header nav noscript template".split()
 _ADVERTISEMENT = re.compile(r"(?<![a-z])(?:ads?|advert[a-z]*|sponsor[a-z]*)(?![a-z])")
 _MAX_BOXES = 2  # elements around an embedded one whose names say that it is an advertisement
 # The most values of each kind.
-_MAX_EMBEDDED = {"embedded": 8, "parameter": 8, "image": 4}
+_MAX_EMBEDDED = {"embedded": 8, "parameter": 8, "formula": 8, "image": 4}
 _SIZE = re.compile(r"[-_]\d+x\d+$")
 # Further elements are not looked at: what is around each takes time on deeply nested pages.
 _MAX_EMBEDDING = 300
@@ -253,7 +255,7 @@ def _last_segment(target: str) -> tuple[str, bool]:
 
 def embedded_documents(elements: Elements) -> list[tuple[str, str]]:
     """Return what tells apart the documents that a page embeds in its content: films, PDF files,
-    formulas, texts in drawings; and its first pictures (of the kind ``image``).
+    formulas (of the kind ``formula``); and its first pictures (of the kind ``image``).
 
     Of a file, it is the last segment of the path (of the kind ``embedded``), whatever the host and
     the query: players have several of either. A segment without a digit may be a program. Its
@@ -286,11 +288,9 @@ def embedded_documents(elements: Elements) -> list[tuple[str, str]]:
         is_choice = element.tag == "source" and above[0].tag == "picture"
         if is_choice or is_hidden(element.get("style", "")) or _ADVERTISEMENT.search(boxes):
             continue
-        if element.tag in _DRAWN:
-            pieces = [(one.tag, one.text) for one in islice(element.iter(), _MAX_PIECES)]
-            pieces.append(("", element.get("alttext")))
-            if any(text and text.strip() for _, text in pieces):
-                found["embedded"][" ".join(f"{tag} {text}" for tag, text in pieces)] = None
+        if element.tag == "math":
+            if formula := _formula(element):
+                found["formula"][formula] = None
             continue
         source = next(filter(None, (element.get(name, "") for name in _SOURCES)), "")
         path, _, query = source.partition("?")
@@ -310,6 +310,16 @@ def embedded_documents(elements: Elements) -> list[tuple[str, str]]:
     return [
         (kind, value) for kind, most in _MAX_EMBEDDED.items() for value in list(found[kind])[:most]
     ]
+
+
+def _formula(math: HtmlElement) -> str:
+    """Return what a formula shows, and how its parts are placed; empty if it shows nothing."""
+    parts = [
+        (str(one.tag) * (one.tag not in _GROUPS), one.text or "")
+        for one in islice(math.iter("*"), _MAX_PIECES)
+    ]
+    shows = any(text.strip() for _, text in parts)
+    return " ".join(" ".join(chain(*parts) if shows else (math.get("alttext", ""),)).split())
 
 
 def _type_of(url: str) -> str:
