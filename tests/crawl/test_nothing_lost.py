@@ -11,6 +11,7 @@ from tests.index.redis_servers import needs_redis
 
 # Of each shape; each seed means two crawls.
 THOROUGH_SEEDS = 70
+PARTS = 8
 # Shape → way → the most items and requests that crawls with the plugin had, and the fewest dropped
 # pages. Where rescheduled and discarded pages follow, nothing depends on time: all are exact.
 # `python -m tests.crawl.generated ways` prints the counts of now.
@@ -26,10 +27,10 @@ def check(results):
         assert with_plugin <= 2 * without + 10, result
 
 
-@pytest.mark.parametrize("part", range(2))
+@pytest.mark.parametrize("part", range(PARTS))
 def test_each_way_of_each_shape_spares_what_it_has_spared(tmp_path, part):
     """Pages come one after the other, so that the numbers are the same each time."""
-    shapes = [*SHAPES][part::2]
+    shapes = [*SHAPES][part::PARTS]
     results = [*compared(tmp_path, ways(*shapes))]
     check(results)
     seen = [(result["shape"], result["way"]) for result in results]
