@@ -406,14 +406,17 @@ def _parts(value: Any) -> tuple[Any, ...] | None:
     """Return what distinguishes a class, a function, a part of one, or a value of a subclass of
     text or number, from others; None for other values.
     """
-    if isinstance(value, (type, types.BuiltinFunctionType)):
+    if isinstance(value, type):
         return "itself", *_name(value)  # not an empty instance
     if isinstance(value, types.CodeType):
         return value.co_code, value.co_names, value.co_varnames, value.co_consts
     if isinstance(value, types.CellType):
         return (value.cell_contents,)
-    if isinstance(value, types.MethodType):  # pickle takes the name of a decorator's function
-        return value.__func__, value.__self__
+    if isinstance(value, (types.MethodType, types.BuiltinMethodType)):  # such as `append` of a list
+        # Pickle takes the name, which may be that of a decorator's function.
+        function, owner = getattr(value, "__func__", None), value.__self__
+        # A built-in function belongs to its module.
+        return function or _name(value), None if isinstance(owner, types.ModuleType) else owner
     for base in (str, bytes, int, float):
         if isinstance(value, base):  # of a subclass: it may know the page that it is from
             plain: Any = base

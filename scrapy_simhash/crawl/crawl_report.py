@@ -140,7 +140,7 @@ def _unix_s(moment: object) -> int | None:
 def index_option(location: Location) -> str:
     """Return the option that names an index for `scrapy simhash` commands."""
     if isinstance(location, RedisAddress):  # without the URL, which may hold a password
-        return f"-s SIMHASH_INDEX=redis -s {shlex.quote(f'SIMHASH_REDIS_KEY={location.name}')}"
+        return f"--redis-key {shlex.quote(location.name)}"
     return f"--index {shlex.quote(str(location))}"
 
 

@@ -182,14 +182,15 @@ class CrawlStarts(dict[str, int]):
         """Store this crawl's first sequence number in an index."""
         if self._path is not None:
             self[index.location] = index.crawl_start
-            self._write({"began": self})
+            self._write(self.gave)  # a crawl that is killed knows it again
 
     def pause(self, gave: Remembered) -> None:
         """Store what the pages of the crawl gave."""
         if self._path is not None:
-            self._write({"began": self, "gave": gave})
+            self._write(gave)
 
-    def _write(self, content: dict[str, Any]) -> None:
+    def _write(self, gave: Remembered | None) -> None:
+        content = {"began": self} if gave is None else {"began": self, "gave": gave}
         lost = "after a pause, copies of earlier pages of this crawl may pass"
         path: Any = self._path
         with _warning(path, "written", lost), replaced(path) as temporary:

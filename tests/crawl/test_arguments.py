@@ -129,6 +129,8 @@ VALUES = {
     "empty item": Row,
     "class of sets": lambda: set,
     "empty set": set,
+    "method of a list": lambda: ["shoe"].append,
+    "method of another list": lambda: ["shirt"].append,
     "partial": lambda: functools.partial(sorted, key=len),
     "closure": lambda: enclosing(["shoe"]),
     "wrapper": lambda: functools.wraps(Pages.parse)(enclosing(["shoe"])),

@@ -352,6 +352,16 @@ def test_copies_give_the_codes_that_they_have_in_place_of_those_of_their_page(
     assert not crawl.passes(same, response, {"code": one})
 
 
+def test_a_code_is_the_same_in_another_place(crawl):
+    """A print version has no date, so its price is the first code of the item."""
+    html = "<h1>Entry</h1> {} <b>3.50</b>"
+    page, response = crawl.page(html=html.format("2024-03-01"))
+    crawl.gives(page, response, {"date": "2024-03-01", "price": "3.50"})
+    copy, response = crawl.page(page.key, html=html.format(""))
+    assert crawl.asks(page.key, copy.request, response)
+    assert not crawl.passes(copy, response, {"date": None, "price": "3.50"})
+
+
 def test_copies_of_a_list_give_the_entries_that_it_and_earlier_copies_lack(crawl):
     entries = [{"name": f"Mill {number}", "url": f"/a/{number}"} for number in range(6)]
     page, response = crawl.page()

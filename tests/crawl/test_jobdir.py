@@ -8,6 +8,7 @@ from types import SimpleNamespace
 import pytest
 from scrapy.settings import Settings
 
+from scrapy_simhash.crawl.given import Given, OfCallback, Remembered
 from scrapy_simhash.crawl.opening import FILE_NAME, CrawlStarts
 from tests.crawl.harness import IN_ORDER, Crawl, run
 from tests.crawl.pages import ARTICLES, page, put_articles
@@ -103,6 +104,17 @@ def test_the_start_is_known_though_what_pages_gave_cannot_be_read(tmp_path, capl
     assert len(caplog.records) == 1
     assert damaged.get("/index") == 3
     assert damaged.gave is not None
+
+
+def test_a_crawl_that_is_killed_after_a_pause_knows_what_was_stored(tmp_path):
+    gave = Remembered({"/page": Given(ended=True)}, {"parse": OfCallback(gives_lists=True)})
+    job(tmp_path).pause(gave)
+    resumed = job(tmp_path)
+    resumed.record(INDEX)
+    again = job(tmp_path)
+    assert (again.gave, again.get("/index")) == (resumed.gave, 3)
+    assert [*again.gave.pages] == ["/page"]
+    assert again.gave.callbacks == gave.callbacks
 
 
 def test_a_file_that_cannot_be_written_or_deleted_is_a_warning(tmp_path, caplog):

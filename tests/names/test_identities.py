@@ -119,6 +119,14 @@ def test_one_value_in_common_is_enough(one, other, differ):
     assert identities_differ(*pages) is identities_differ(*pages[::-1]) is differ
 
 
+def test_a_formula_in_common_does_not_hide_that_films_differ():
+    pages = [
+        Evidence(identity=identity_bytes([("embedded", film), ("formula", "x = 3")]))
+        for film in ("seals-1", "foxes-2")
+    ]
+    assert identities_differ(*pages)
+
+
 def test_pictures_tell_pages_apart_whose_texts_are_equal():
     def shown(text, *names):
         sketch = DETECTOR.fingerprint_text(text).evidence.sketch
