@@ -16,7 +16,7 @@ def fuzz(monkeypatch):
     return importlib.import_module("fuzz")
 
 
-@pytest.mark.parametrize("count", [300, pytest.param(3000, marks=pytest.mark.thorough)])
+@pytest.mark.parametrize("count", [150, pytest.param(3000, marks=pytest.mark.thorough)])
 def test_every_mutated_page_gets_a_verdict(fuzz, count):
     pages = fuzz.read_pages([])
     checker = fuzz.Checker("memory:", None)

@@ -3,6 +3,7 @@ import itertools
 import json
 import math
 import pickle
+from contextlib import suppress
 
 import pytest
 from hypothesis import given
@@ -74,18 +75,13 @@ class TestId:
             "classic": f"simhash64:{start}:1-gram:log-tf:xxh3:tie-zero:v3",
         }
 
-    @pytest.mark.parametrize("name", [field.name for field in dataclasses.fields(Scheme)])
-    @given(one=schemes(), other=schemes())
-    def test_a_scheme_with_another_value_has_another_id(self, name, one, other):
-        try:
-            changed = dataclasses.replace(one, **{name: getattr(other, name)})
-        except SchemeError:
-            return  # it does not fit the rest
-        assert (changed.id == one.id) == (changed == one)
-
     @given(schemes(), schemes())
     def test_only_equal_schemes_have_equal_ids(self, one, other):
         assert (one.id == other.id) == (one == other)
+        for field in dataclasses.fields(Scheme):
+            with suppress(SchemeError):  # it does not fit the rest
+                changed = dataclasses.replace(one, **{field.name: getattr(other, field.name)})
+                assert (changed.id == one.id) == (changed == one)
         assert one.id.isprintable()
         assert not any(character.isspace() for character in one.id)
 

@@ -1,6 +1,7 @@
 """Pages of a small site, some of them copies."""
 
 import random
+from functools import cache
 
 SYLLABLES = [one + other for one in "bcdfghjklmnprstvwxyz" for other in "aeiou"]
 
@@ -9,6 +10,7 @@ def sentence(dice, words=12):
     return " ".join("".join(dice.choices(SYLLABLES, k=3)) for _ in range(words)).capitalize() + "."
 
 
+@cache
 def articles(count, copies, seed=7):
     """Texts, the first `copies` of which come again at the end with one sentence more."""
     dice = random.Random(seed)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import shutil
@@ -9,6 +10,7 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import NamedTuple
 
 import pytest
@@ -47,18 +49,30 @@ def folder(tmp_path, monkeypatch):
 
 @pytest.fixture(scope="session")
 def demo(tmp_path_factory):
-    """The index that a crawl of the demo site leaves; tests copy it."""
+    """The index that a crawl of the demo site leaves; tests copy it. Parallel runs crawl once."""
+    temporary = tmp_path_factory.getbasetemp()
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        temporary = temporary.parent
+    with (temporary / "demo.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        directory = temporary / "demo"
+        if not directory.exists():
+            crawl_demo(directory)
+    return directory / "simhash" / "spiders" / "site"
+
+
+def crawl_demo(directory):
     sys.path.insert(0, str(EXAMPLE))
     try:
         from example.demo import crawl
         from example.demosite import DemoServer
     finally:
         sys.path.remove(str(EXAMPLE))
-    directory = tmp_path_factory.mktemp("demo")
-    with DemoServer() as server:
-        done = crawl(server, directory)
-    assert len(done.pairs) > 10
-    return directory / "simhash" / "spiders" / "site"
+    with TemporaryDirectory(dir=directory.parent) as unfinished:
+        with DemoServer() as server:
+            done = crawl(server, Path(unfinished, "demo"))
+        assert len(done.pairs) > 10
+        Path(unfinished, "demo").rename(directory)
 
 
 @pytest.fixture

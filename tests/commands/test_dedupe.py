@@ -84,7 +84,7 @@ def test_the_options_of_a_crawl(run, feed, folder):
     ]
 
 
-def test_the_settings_of_a_project(run_process, folder, feed):
+def test_the_settings_of_a_project(run, run_process, folder, monkeypatch):
     written(folder, "[settings]\ndefault = boats.settings\n", "scrapy.cfg")
     (folder / "boats").mkdir()
     written(folder / "boats", "", "__init__.py")
@@ -105,8 +105,9 @@ def test_the_settings_of_a_project(run_process, folder, feed):
     assert (ran.code, ran.err) == (0, ""), ran.err
     kinds = [one["was"] for one in read_lines(folder / "out.jsonl")]
     assert kinds == ["new", "new", "new", "near-duplicate", "new"]
-    ran = run_process(
-        *(*MODULE, "dedupe", "in.jsonl", "-o", "out.jsonl", "--overwrite"),
+    monkeypatch.syspath_prepend(folder)
+    ran = run(
+        *("dedupe", "in.jsonl", "-o", "out.jsonl", "--overwrite"),
         *("-s", "SIMHASH_ACTION=drop", "-s", "SIMHASH_MAX_DISTANCE=36"),
         *("-s", "SIMHASH_MIN_TOKENS=30"),
     )
@@ -209,10 +210,10 @@ def test_wrong_usage(run, feed, folder, options, said):
 
 
 @pytest.mark.parametrize("packed", [pytest.param(False, marks=pytest.mark.thorough), True])
-def test_standard_input(run_process, folder, packed):
+def test_standard_input(run, folder, packed):
     content = json_lines(records(10))
     written(folder, content, "in.jsonl")
-    expected = run_process(*MODULE, "dedupe", "in.jsonl", "-o", "expected.jsonl")
+    expected = run("dedupe", "in.jsonl", "-o", "expected.jsonl")
     assert expected.code == 0, expected.err
     command = [*MODULE, "dedupe", "-", "-o", "out.jsonl", "--verdicts", "verdicts.jsonl"]
     told = gzip.compress(content) if packed else content

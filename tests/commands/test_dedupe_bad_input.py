@@ -15,7 +15,7 @@ from tests.dedupe.samples import json_lines, read_lines, records
 from .conftest import DEADLINE_S, MODULE, finish, start
 from .samples import written
 
-MANY = 1500
+MANY = 1000
 
 
 @pytest.fixture

@@ -73,10 +73,10 @@ class TestSelect:
             assert found.way == extractor
 
     def test_thousands_of_selected_elements_are_fast(self):
-        page = f"<div>{'<p>x</p>' * 30_000}</div>"
+        page = f"<div>{'<p>x</p>' * 10_000}</div>"
         started = time.process_time()
-        assert selected("p", page=page).text.count("x") == 30_000
-        assert time.process_time() - started < 5
+        assert selected("p", page=page).text.count("x") == 10_000
+        assert time.process_time() - started < 2
 
 
 class TestRemove:

@@ -261,7 +261,7 @@ def fill(kind: str, directory: str) -> None:
     rng = random.Random(1)
     _, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     with opened(kind, directory) as index:
-        resource.setrlimit(resource.RLIMIT_FSIZE, (60_000, hard))
+        resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, hard))
         refused = []
         # RocksDB begins a new file after each error, and takes a thousand pages or more to fill it.
         for number in range(50_000):

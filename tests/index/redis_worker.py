@@ -1,7 +1,5 @@
 """A crawler of `test_redis_concurrency`: one of several processes that meet the same families.
 
-    python -m tests.index.redis_worker TASK_AS_JSON
-
 Each family has one page for each worker, so that all of them ask at the same time. A page that is a
 provisional copy is asked for again until it is settled. The log says what became of each page: that
 it is a copy, that it was kept, and that it was kept when its lease had ended.
@@ -9,12 +7,11 @@ it is a copy, that it was kept, and that it was kept when its lease had ended.
 
 from __future__ import annotations
 
-import json
+import os
 import random
-import sys
 import time
 from collections import deque
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -66,9 +63,6 @@ class Task:
     together: int = 0
     patient: bool = False
 
-    def to_json(self) -> str:
-        return json.dumps(asdict(self))
-
     def open(self) -> Index:
         bits, k, _ = SHAPES[self.shape]
         return open_redis_index(
@@ -107,8 +101,10 @@ def page_key(family: int, worker: int) -> str:
     return f"https://{worker}.example.com/{family}"
 
 
-def main() -> None:
-    task = Task(**json.loads(sys.argv[1]))
+def work_on(task: Task) -> None:
+    """Do what the task says; what goes wrong is in a file beside the log."""
+    with Path(f"{task.log}.errors").open("ab") as errors:
+        os.dup2(errors.fileno(), 2)
     rng = random.Random(time.time_ns())
     path = Path(task.log)
     done = set()
@@ -208,6 +204,3 @@ def _wait_for_all(index: Index, task: Task, family: int) -> None:
     while int(client.get(name)) < task.workers and time.monotonic() < until:
         time.sleep(0.001)
 
-
-if __name__ == "__main__":
-    main()

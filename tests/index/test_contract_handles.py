@@ -31,12 +31,12 @@ def eager_threads():
     ("max_distance", "families"),
     [
         (K, [[flip(centre, bit) for bit in range(BITS)] for centre in FAR]),
-        (0, [[n] for n in range(60)]),
+        (0, [[n] for n in range(20)]),
     ],
     ids=["within k", "equal"],
 )
 def test_of_many_threads_that_meet_one_family_exactly_one_is_first(backend, max_distance, families):
-    threads = 64
+    threads = 32
     barrier = Barrier(threads)
 
     def observe(number):

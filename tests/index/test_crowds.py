@@ -60,18 +60,18 @@ def backend(request, tmp_path):
     return RedisBackend(request.getfixturevalue(name), PLAN)
 
 
-@pytest.mark.parametrize("memory_pages", [40, LARGE])
+@pytest.mark.parametrize("memory_pages", [20, LARGE])
 def test_a_copy_is_found_by_its_name_in_a_crowd_and_other_pages_are_only_similar(
     backend, memory_pages, monkeypatch
 ):
     rng = random.Random(1)
-    pages = [page_of_template(rng, number) for number in range(400)]
+    pages = [page_of_template(rng, number) for number in range(200)]
     monkeypatch.setattr(tables, "UNSORTED_ROWS", 10)
     with small_crowds(), small_tables(unsorted=10, memory=memory_pages):
         with backend.open(max_distance=K, confirmation=NAMED) as index:
             kinds = {observed.kind for observed in store(index, pages)}
             assert kinds == {"new"}
-            for number in range(0, 400, 7):
+            for number in range(0, 200, 7):
                 key, fingerprint, evidence = pages[number]
                 found = index.observe(f"{key}?print", fingerprint ^ 0b11, evidence)
                 assert (found.kind, found.representative) == ("near-duplicate", key)
@@ -84,7 +84,7 @@ def test_a_copy_is_found_by_its_name_in_a_crowd_and_other_pages_are_only_similar
 
 def test_copies_with_the_request_of_a_page_come_first(backend, monkeypatch):
     rng = random.Random(3)
-    requests = [number.to_bytes(8, "big") for number in range(1, 400)]
+    requests = [number.to_bytes(8, "big") for number in range(1, 200)]
     pages = [
         page_of_template(rng, number, name="No reviews yet", request=request)
         for number, request in enumerate(requests)
@@ -143,7 +143,7 @@ def test_pages_that_are_gone_take_no_places(backend, way, crowd, monkeypatch):
                     assert seen(observed) == ("near-duplicate", "farther", 9)
 
 
-@settings(deadline=None, max_examples=30)
+@settings(deadline=None, max_examples=15)
 @given(st.integers(0, 2**32), st.data())
 def test_verdicts_equal_those_of_a_scan_of_all_pages(tmp_path_factory, seed, data):
     """With crowds that are not larger than what is compared of them, the verdicts are exact."""

@@ -15,7 +15,7 @@ from .probing_model import typical_recall
 
 SMALL = [
     (bits, blocks, chosen)
-    for bits in (1, 5, 8, 10)
+    for bits in (1, 5, 8)
     for blocks in range(1, bits + 1)
     for chosen in range(1, blocks + 1)
 ]

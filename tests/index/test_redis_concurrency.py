@@ -1,11 +1,11 @@
 """An index in Redis that several processes use at once: of each family one page is kept."""
 
+import os
 import random
 import signal
-import subprocess
-import sys
 import time
 from contextlib import suppress
+from multiprocessing import get_context
 from pathlib import Path
 
 import pytest
@@ -13,14 +13,13 @@ import pytest
 from scrapy_simhash.errors import StorageError
 
 from .redis_servers import RedisBackend, needs_redis, running
-from .redis_worker import SHAPES, Task, members, page_key
+from .redis_worker import SHAPES, Task, members, page_key, work_on
 
 pytestmark = needs_redis
 
 WORKERS = 8
 # The shape of the families, and how many pages a worker observes together.
 QUICK = ("wide clique", 8)
-ROOT = Path(__file__).parents[2]
 
 
 def with_more(size):
@@ -33,9 +32,10 @@ def with_more(size):
 
 
 def start(task):
-    command = [sys.executable, "-m", "tests.index.redis_worker", task.to_json()]
-    with Path(f"{task.log}.errors").open("ab") as errors:
-        return subprocess.Popen(command, cwd=ROOT, stderr=errors)
+    """Fork a worker from the process of `tests.crawl.preloaded`."""
+    worker = get_context("forkserver").Process(target=work_on, args=(task,))
+    worker.start()
+    return worker
 
 
 def tasks(backend, directory, shape, families, **faults):
@@ -54,20 +54,20 @@ def run_all(todo, *, disturb=None, limit_s=600):
     children = [start(task) for task in todo]
     until = time.monotonic() + limit_s
     try:
-        while any(child.poll() is None for child in children):
+        while any(child.exitcode is None for child in children):
             assert time.monotonic() < until, "the workers don't come to an end"
             if disturb is not None:
                 disturb(children)
             for number, child in enumerate(children):
-                if child.poll() == -signal.SIGKILL:
+                if child.exitcode == -signal.SIGKILL:
                     children[number] = start(todo[number])
             time.sleep(0.05)
         for task, child in zip(todo, children, strict=True):
-            assert child.returncode == 0, Path(f"{task.log}.errors").read_text()
+            assert child.exitcode == 0, Path(f"{task.log}.errors").read_text()
     finally:
         for child in children:
             child.kill()
-            child.wait()
+            child.join()
 
 
 def check(todo):
@@ -145,7 +145,7 @@ class Disturbance:
         now = time.monotonic()
         for number, until in list(self.stopped.items()):
             if now > until:
-                children[number].send_signal(signal.SIGCONT)
+                os.kill(children[number].pid, signal.SIGCONT)
                 del self.stopped[number]
         done = sum(log.read_text().count("\n") for log in self.logs if log.exists())
         times = self.killed + self.halted
@@ -154,17 +154,17 @@ class Disturbance:
         running = [
             number
             for number, child in enumerate(children)
-            if child.poll() is None and number not in self.stopped
+            if child.exitcode is None and number not in self.stopped
         ]
         if not running:
             return
         number = self.rng.choice(running)
         if self.killed <= self.halted:
             children[number].kill()
-            children[number].wait()
+            children[number].join()
             self.killed += 1
         else:
-            children[number].send_signal(signal.SIGSTOP)
+            os.kill(children[number].pid, signal.SIGSTOP)
             self.stopped[number] = now + 2.5 * self.lease_s
             self.halted += 1
         for port in self.ports:
@@ -216,7 +216,7 @@ def test_a_master_that_dies_loses_no_family(tmp_path):
             log = Path(todo[0].log)
             begun = log.exists() and log.read_text().count("\n") > families // 5
             if begun and not killed:
-                assert all(child.poll() is None for child in children)
+                assert all(child.exitcode is None for child in children)
                 server.kill(1)
                 killed.append(1)
 

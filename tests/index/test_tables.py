@@ -144,7 +144,7 @@ def test_tables_find_what_a_linear_scan_finds_in_their_buckets(plan, k):
         pass
 
     OfPlan.plan, OfPlan.k = plan, k
-    run_state_machine_as_test(OfPlan, settings=settings(max_examples=20, stateful_step_count=30))
+    run_state_machine_as_test(OfPlan, settings=settings(max_examples=12, stateful_step_count=30))
 
 
 def rows(count, seed=1):

@@ -10,7 +10,7 @@ from scrapy_simhash.extras.passages.cutting import PLAN, fingerprint_of, spans_o
 from scrapy_simhash.extras.passages.index import FILE_NAME, open_passages
 from scrapy_simhash.fingerprint import hamming_distance
 from scrapy_simhash.index import database_kind
-from scrapy_simhash.index.tables.tables import UNSORTED_ROWS
+from scrapy_simhash.index.tables import tables
 from tests.index.backends import DATABASE_KINDS
 
 FERRY = (
@@ -74,8 +74,9 @@ def test_edited_copies_are_less_similar(filled, name):
     assert all(0.9 < similarity < 0.99 for similarity in similarities)
 
 
-def test_neighbours_are_those_of_a_linear_scan_but_for_a_few_far_ones(filled):
-    for number in range(60):  # more than the tables leave unsorted
+def test_neighbours_are_those_of_a_linear_scan_but_for_a_few_far_ones(filled, monkeypatch):
+    monkeypatch.setattr(tables, "UNSORTED_ROWS", 500)
+    for number in range(10):  # more than the tables leave unsorted
         text = "".join(f"{edited(FERRY, n)}\n" for n in range(9, 40))
         filled.add(f"more {number}", f"{text}Number {number} is moored here.")
     stored = {}
@@ -84,7 +85,7 @@ def test_neighbours_are_those_of_a_linear_scan_but_for_a_few_far_ones(filled):
         for span in reversed(spans_of(text)):
             if fingerprint := fingerprint_of(text[slice(*span)]):
                 stored[fingerprint.value, number] = span
-    assert len(stored) == filled.passages > UNSORTED_ROWS
+    assert len(stored) == filled.passages > tables.UNSORTED_ROWS
     asked = [fingerprint_of(sentence) for sentence in f"{edited(FERRY, 30)} {QUARRY}".split(". ")]
     missed = all_near = 0
     for distance in (0, PLAN.guaranteed_distance, 50):

@@ -17,7 +17,7 @@ from scrapy_simhash.extras.passages.index import open_passages
 from tests.commands.conftest import DEADLINE_S, MODULE, finish, start
 from tests.commands.samples import written
 
-BOATS = 1500
+BOATS = 600
 
 
 @pytest.fixture
