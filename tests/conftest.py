@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 # Fixed examples by default, so that a run says something about the code alone.
-for name, max_examples in (("quick", 30), ("ci", 100)):
+for name, max_examples in (("quick", 20), ("ci", 100)):
     settings.register_profile(
         name,
         max_examples=max_examples,

@@ -125,7 +125,7 @@ def test_edited_copies_stand_for_missing_pairs():
         assert 0.9 < found.recall[60, 52] <= 1
         # Together, copies count as the missing pairs.
         assert found.recall[60, 14] < 0.3
-        assert np.array_equal(calibrated(texts)[1].recall, found.recall)
+    assert np.array_equal(calibrated(texts)[1].recall, found.recall)
 
 
 def test_pages_of_one_site_with_other_names_are_kept_apart():
@@ -140,7 +140,7 @@ def test_pages_of_one_site_with_other_names_are_kept_apart():
     assert (found.kept_apart, found.near_duplicate_pairs) == (0, 25)
 
 
-@pytest.mark.parametrize("count", [0, 1, 3, 14])
+@pytest.mark.parametrize("count", [0, 1, 14])
 def test_too_few_pages(count):
     _, found = calibrated(TEXTS[:count])
     assert found.wrong_pairs < 100

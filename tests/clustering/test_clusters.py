@@ -13,7 +13,7 @@ from scrapy_simhash.errors import PlanError, SchemeError
 from .test_pairs import by_scan, crowded
 
 many = settings(
-    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
 
 

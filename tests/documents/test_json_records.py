@@ -12,9 +12,9 @@ from scrapy_simhash.documents.lines import Unreadable, ascii_lines, json_parts, 
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(),
     lambda inside: st.lists(inside) | st.dictionaries(st.text(), inside),
-    max_leaves=8,
+    max_leaves=5,
 )
-OBJECTS = st.lists(st.dictionaries(st.text(), VALUES))
+OBJECTS = st.lists(st.dictionaries(st.text(max_size=9), VALUES, max_size=4), max_size=5)
 BROKEN = b'{"b": oops, "c": [1, {"d": 2}]}'
 
 

@@ -105,6 +105,10 @@ def work_on(task: Task) -> None:
     """Do what the task says; what goes wrong is in a file beside the log."""
     with Path(f"{task.log}.errors").open("ab") as errors:
         os.dup2(errors.fileno(), 2)
+    _work_on(task)
+
+
+def _work_on(task: Task) -> None:
     rng = random.Random(time.time_ns())
     path = Path(task.log)
     done = set()
@@ -203,4 +207,3 @@ def _wait_for_all(index: Index, task: Task, family: int) -> None:
     until = time.monotonic() + 60
     while int(client.get(name)) < task.workers and time.monotonic() < until:
         time.sleep(0.001)
-

@@ -8,7 +8,7 @@ import pytest
 
 from scrapy_simhash.errors import IndexClosed
 
-from .backends import DATABASE_KINDS, FAR, flip, found, make_backend
+from .backends import DATABASE_KINDS, FAR, flip, make_backend
 from .redis_servers import RedisBackend
 
 A, B, C, D = FAR
@@ -21,24 +21,6 @@ def crawl(index, pages):
         index.confirm(observation)
         kinds.append(observation.kind)
     return kinds
-
-
-def test_what_was_confirmed_is_there_after_reopening_and_what_was_pending_is_not(backend):
-    with backend.open() as index:
-        crawl(index, [("a", A), ("copy", flip(A, 1)), ("b", B), ("b", C)])
-        index.observe("pending", D)
-        index.observe("a", flip(A, 0, 1, 2, 3))
-        [line] = index.near_duplicates()
-        assert (line.key, line.representative, line.distance) == ("copy", "a", 1)
-        assert (line.fingerprint, line.seen_at_s > 1_600_000_000) == (flip(A, 1), True)
-    with backend.open() as index:
-        assert len(index) == 2
-        assert found(index.query(A)) == [("a", A, 0)]
-        assert found(index.query(C)) == [("b", C, 0)]
-        assert index.query(B) == index.query(D) == []
-        assert list(index.near_duplicates()) == [line]
-        assert list(index.near_duplicates(this_crawl=True)) == []
-        assert index.observe("another", D).sequence > line.sequence
 
 
 def test_a_crawl_never_begins_later_than_now(backend):

@@ -76,15 +76,6 @@ def test_a_closed_index_says_so_and_closing_twice_is_harmless(backend):
             use()
 
 
-def test_two_handles_share_entries_pending_pages_and_sequences(backend):
-    with backend.open() as one, backend.open() as other:
-        observation = one.observe("a", A)
-        assert found(other.query(A)) == [("a", A, 0)]
-        assert other.observe("copy", A).sequence > observation.sequence
-        one.confirm(observation)
-        assert len(one) == len(other) == 1
-
-
 @pytest.mark.parametrize("kind", KINDS)
 def test_what_was_looked_up_before_counts_no_more_when_another_handle_writes(tmp_path, kind):
     plan = TablePlan(128, 6, prefix_bits=12, probes=40)

@@ -136,7 +136,7 @@ def test_a_damaged_journal_is_an_error_that_says_so(redis_backend, command, erro
                     index.close()
 
 
-@pytest.mark.parametrize("command", range(1, 12))
+@pytest.mark.parametrize("command", range(1, 12, 2))
 def test_a_merge_that_is_killed_loses_no_page_and_can_be_repeated(
     redis_backend, address, tmp_path, monkeypatch, command
 ):

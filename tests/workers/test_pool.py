@@ -194,8 +194,8 @@ def test_a_page_is_not_blamed_for_the_death_of_the_worker_behind_another(start_p
 
 def test_a_worker_may_be_killed_with_any_number_of_pages(start_pool, tmp_path):
     pool = start_pool().until_ready()
-    for pages in range(3):
-        directory = tmp_path / str(pages)
+
+    def killed_with(pages, directory):
         directory.mkdir()
         futures = [pool.ask(f"meet {directory}", number) for number in range(pages)]
         [worker] = pool.pids
@@ -204,8 +204,10 @@ def test_a_worker_may_be_killed_with_any_number_of_pages(start_pool, tmp_path):
         (directory / GO).touch()
         pool.until(lambda: pool.pids != [worker])
         assert is_gone(worker)
-        found = [page.fingerprint for page in pool.results(*futures)]
-        assert found == fingerprints_of(range(pages))
+        return [page.fingerprint for page in pool.results(*futures)]
+
+    for pages in range(3):
+        assert killed_with(pages, tmp_path / str(pages)) == fingerprints_of(range(pages))
         assert pool.answer(number=3).fingerprint == fingerprint_of(3)
         assert pool.replaced == pages + 1
 
