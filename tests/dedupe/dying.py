@@ -1,12 +1,11 @@
-"""A run that is killed at a step: python -m tests.dedupe.dying FOLDER STEP COUNT [NAME=VALUE…]."""
+"""A run in a process of its own, which is killed at a step."""
 
 from __future__ import annotations
 
 import os
 import shutil
 import signal
-import subprocess
-import sys
+from multiprocessing import get_context
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,8 +19,8 @@ from .samples import run
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from multiprocessing.context import ForkServerProcess
 
-ROOT = Path(__file__).parents[2]
 # Step → the function before whose call the run is killed. Of `output`: the one that it makes.
 STEPS = {
     "begin": (State, "begin"),
@@ -38,11 +37,18 @@ STEPS = {
 }
 
 
-def die(folder: Path, step: str, count: int, *more: str) -> None:
-    """De-duplicate in a process that is killed at a step."""
-    command = [sys.executable, "-m", __name__, folder, step, str(count), *more]
-    died = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=120)
-    assert died.returncode == -signal.SIGKILL, died.stderr
+def started(folder: Path, step: str, count: int, workers: int = 1) -> ForkServerProcess:
+    """De-duplicate in a process that is killed before that call of a step; 0: it goes on."""
+    process = get_context("forkserver").Process(target=_run, args=(folder, step, count, workers))
+    process.start()
+    return process
+
+
+def die(folder: Path, step: str, count: int) -> None:
+    """De-duplicate in a process that is killed at a step, and wait for that."""
+    process = started(folder, step, count)
+    process.join(120)
+    assert process.exitcode == -signal.SIGKILL
 
 
 def dying_at(count: int, method: Callable[..., Any]) -> Callable[..., Any]:
@@ -59,9 +65,7 @@ def dying_at(count: int, method: Callable[..., Any]) -> Callable[..., Any]:
     return dying
 
 
-def main() -> None:
-    folder, step, count = Path(sys.argv[1]), sys.argv[2], int(sys.argv[3])
-    options = dict(argument.split("=") for argument in sys.argv[4:])
+def _run(folder: Path, step: str, count: int, workers: int) -> None:
     where, name = STEPS[step]
     method = getattr(where, name)
 
@@ -70,11 +74,5 @@ def main() -> None:
 
     setattr(where, name, making if step == "output" else dying_at(count, method))
     assert run_module.dedupe
-    index = None if "own" in options else folder / "index"
-    workers = int(options.get("workers", 1))
     known = [file for file in [folder / "known.jsonl"] if file.exists()]
-    run(folder, "in.jsonl", workers=workers, index=index, against=known)
-
-
-if __name__ == "__main__":
-    main()
+    run(folder, "in.jsonl", workers=workers, index=folder / "index", against=known)

@@ -3,8 +3,6 @@
 import os
 import random
 import signal
-import subprocess
-import sys
 import time
 
 import pytest
@@ -15,7 +13,7 @@ from scrapy_simhash.index import open_index
 from scrapy_simhash.index.store import Store
 from scrapy_simhash.maintenance.check import check
 
-from .dying import ROOT, STEPS, die
+from .dying import STEPS, die, started
 from .samples import json_lines, read_lines, records, run, words
 
 DEADLINE_S = 120
@@ -122,20 +120,18 @@ def test_killed_at_random_moments(tmp_path, lines, whole, seed):
     log = tmp_path / "state" / "journal"
     size, kills = 0, 0
     for _ in range(4):
-        workers = f"workers={chance.choice((1, 2))}"
-        command = [sys.executable, "-m", "tests.dedupe.dying", tmp_path, "begin", "0", workers]
-        process = subprocess.Popen(command, cwd=ROOT, stderr=subprocess.PIPE)
+        process = started(tmp_path, "begin", 0, workers=chance.choice((1, 2)))
         size += chance.randrange(1, 150_000)
         deadline = time.monotonic() + DEADLINE_S
-        while process.poll() is None and not (log.exists() and log.stat().st_size >= size):
+        while process.is_alive() and not (log.exists() and log.stat().st_size >= size):
             assert time.monotonic() < deadline
             time.sleep(0.001)
         time.sleep(chance.random() / 50)
         process.kill()
-        _, said = process.communicate()
-        assert process.returncode in (0, -signal.SIGKILL), said
-        kills += process.returncode != 0
-        if process.returncode == 0:
+        process.join()
+        assert process.exitcode in (0, -signal.SIGKILL)
+        kills += process.exitcode != 0
+        if process.exitcode == 0:
             break
     else:
         summary = run(tmp_path, "in.jsonl", index=tmp_path / "index", workers=2)
