@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from quality_lib.corpus import BETWEEN, MUST, WRONG
+from scrapy_simhash.index.base import Query
 from scrapy_simhash.index.tables.buckets import Prober
 
 if TYPE_CHECKING:
@@ -88,7 +89,7 @@ def probed(
         if stored is None or asking is None:
             continue
         if later not in asked:
-            tables, prefixes, _ = prober.probes([(asking, certainties[later])])
+            tables, prefixes, _ = prober.probes([Query(asking, certainties[later])])
             asked[later] = set(zip(tables.tolist(), prefixes.tolist(), strict=True))
         found[at] = not asked[later].isdisjoint(enumerate(plan.prefixes(stored)))
     return found

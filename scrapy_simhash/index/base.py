@@ -47,6 +47,19 @@ class PageToObserve(NamedTuple):
     in_scope: Callable[[str], bool] | None = None
 
 
+class Query(NamedTuple):
+    """A search of the tables for what is near a fingerprint.
+
+    :param certainty: see `Evidence`; empty if unknown.
+    :param mark: of a page (`scrapy_simhash.index.marks`). With it, most pages that the page cannot
+        be a copy of are left out, see `scrapy_simhash.index.tables.crowds`. None finds all.
+    """
+
+    fingerprint: int
+    certainty: bytes = b""
+    mark: int | None = None
+
+
 class Earlier(NamedTuple):
     """What the pages have done that a page is a copy of, or the earlier page under its key.
 

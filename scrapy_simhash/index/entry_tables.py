@@ -17,8 +17,6 @@ from scrapy_simhash.index.tables import FOLDER
 from scrapy_simhash.index.tables.tables import FEW_ROWS, Tables
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from scrapy_simhash.index.base import Entry
     from scrapy_simhash.index.plan import TablePlan
     from scrapy_simhash.index.rows import Rows
@@ -45,9 +43,6 @@ class EntryTables(Tables):
         folder = None if path is None else path / FOLDER
         self._location = rows.location
         self._steps_from = 0  # when it has so many rows, it writes the next ones to files
-        # Results of `prefetch` by (fingerprint, certainty, mark, distance). Those are deleted that
-        # were used, and those that a row belongs to which was added later.
-        self._prefetched: dict[tuple[int, bytes, int | None, int], list[int]] = {}
         try:
             super().__init__(
                 plan,
@@ -76,33 +71,7 @@ class EntryTables(Tables):
                 "`merge` it into a new one, which numbers its entries again",
             )
         self._add(ordinal, entry)
-        for query in [*self._prefetched]:
-            if (query[0] ^ entry.fingerprint).bit_count() <= query[3]:
-                del self._prefetched[query]
         return ordinal
-
-    def prefetch(self, queries: Sequence[tuple[int, bytes, int]], max_distance: int) -> None:
-        """Search for several (fingerprint, certainty, mark) at once, which is faster than one by
-        one. `prefetched` then has the results, until a row near the fingerprint is added.
-        """
-        pairs, marks = [query[:2] for query in queries], [query[2] for query in queries]
-        found = self.near(pairs, max_distance, marks)
-        keys = [(*query, max_distance) for query in queries]
-        self._prefetched = dict(zip(keys, found, strict=True))
-
-    def near_page(
-        self, fingerprint: int, certainty: bytes, mark: int | None, max_distance: int
-    ) -> list[int]:
-        """Return the ordinals that `near` finds for one page, or found in `prefetch`. The second
-        call for a page searches.
-
-        :param mark: None finds all that is near.
-        """
-        ordinals = self._prefetched.pop((fingerprint, certainty, mark, max_distance), None)
-        if ordinals is None:
-            marks = None if mark is None else [mark]
-            [ordinals] = self.near([(fingerprint, certainty)], max_distance, marks)
-        return ordinals
 
     def _add(self, ordinal: int, entry: Entry) -> None:
         """Add a row, and write a part of the tables to files, if rows wait for it."""

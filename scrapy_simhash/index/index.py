@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Concatenate, ParamSpec, TypeVar
 
 from scrapy_simhash.errors import IndexClosed, SchemeError
 from scrapy_simhash.evidence import NO_EVIDENCE
-from scrapy_simhash.index.base import Match, PageToObserve
+from scrapy_simhash.index.base import Match, PageToObserve, Query
 from scrapy_simhash.index.rules import CrawlRules
 
 if TYPE_CHECKING:
@@ -156,7 +156,8 @@ class Index:
 
         :param pages: (fingerprint, evidence).
         """
-        self.store.prefetch(pages, self.rules)
+        queries = [self.rules.query(PageToObserve("", *page)) for page in pages]
+        self.store.prefetch(queries, self.max_distance)
 
     def accept(self, observed: Observation) -> None:
         """Make a near-duplicate pending, so that `confirm` stores it beside its representative."""
@@ -238,7 +239,7 @@ class Index:
         `TablePlan.expected_recall`. :raises SchemeError: the fingerprint does not fit the scheme.
         """
         self.scheme.check_fingerprint(fingerprint)
-        found = self.store.within(fingerprint, self.max_distance, evidence.certainty)
+        found = self.store.within(Query(fingerprint, evidence.certainty), self.max_distance)
         page = PageToObserve("", fingerprint, evidence)
         return _matches(self.rules.neighbours(page, found))
 
@@ -253,7 +254,7 @@ class Index:
         rules = replace(self.rules, incremental=True)
         self.scheme.check_fingerprint(page.fingerprint)
         stored = self.store.entry(page.key) if page.key else None
-        found = self.store.within(page.fingerprint, self.max_distance, page.evidence.certainty)
+        found = self.store.within(rules.query(page), self.max_distance)
         return rules.judge(page, stored, rules.last(page, stored), found, 0)[0]
 
     @_atomic

@@ -25,7 +25,14 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from scrapy_simhash.evidence import same_request
 from scrapy_simhash.fingerprint import hamming_distance
-from scrapy_simhash.index.base import UNKNOWN, Earlier, Entry, NearDuplicate, Observation
+from scrapy_simhash.index.base import (
+    UNKNOWN,
+    Earlier,
+    Entry,
+    NearDuplicate,
+    Observation,
+    Query,
+)
 from scrapy_simhash.index.marks import mark_of, without_name
 from scrapy_simhash.reasons import explain
 
@@ -125,10 +132,12 @@ class CrawlRules(Rules):
         """Return True if an entry may be a representative in this crawl."""
         return self.incremental or entry.last_sequence >= self.crawl_start
 
-    def mark(self, evidence: Evidence) -> int:
-        """Return the mark by which a search for copies of a page leaves out other pages."""
-        mark = mark_of(evidence)
-        return mark if self.confirmation.same_name else without_name(mark)
+    def query(self, page: Text) -> Query:
+        """Return the search for copies of a page."""
+        mark = mark_of(page.evidence)
+        if not self.confirmation.same_name:
+            mark = without_name(mark)
+        return Query(page.fingerprint, page.evidence.certainty, mark)
 
     def last(self, page: Text, entry: Entry | None) -> Neighbour | None:
         """Compare a page with the last seen entry of its key, stored or pending, if there is one.

@@ -13,6 +13,7 @@ import logging
 from typing import TYPE_CHECKING
 
 from scrapy_simhash.errors import IndexLocked, StorageError
+from scrapy_simhash.fingerprint import hamming_distance
 from scrapy_simhash.index import records
 from scrapy_simhash.index.base import OPENING, Found, Pending
 from scrapy_simhash.index.entry_tables import EntryTables
@@ -24,8 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Sequence
     from typing import TypeAlias
 
-    from scrapy_simhash.evidence import Evidence
-    from scrapy_simhash.index.base import Entry, Observation, PageToObserve, SyncPolicy
+    from scrapy_simhash.index.base import Entry, Observation, PageToObserve, Query, SyncPolicy
     from scrapy_simhash.index.database import Database, MemoryDatabase, Row
     from scrapy_simhash.index.manifest import Manifest
     from scrapy_simhash.index.rules import CrawlRules
@@ -63,28 +63,20 @@ class Store(Rows):
         # page shares its ordinal with the stored entry of its key if nothing differs.
         self._pending: dict[str | int, list[Pending]] = {}
         self._tables = EntryTables(self, manifest.plan)
+        # Ordinals by (query, distance), until they are used, or a row near the query is added.
+        self._prefetched: dict[tuple[Query, int], list[int]] = {}
 
     def entry(self, key: str) -> Entry | None:
         """Return the stored entry of a key, or None."""
         found = self._stored(self._tables.with_key(records.encode_key(key)))
         return next((entry for entry in found if entry is not None and entry.key == key), None)
 
-    def within(
-        self,
-        fingerprint: int,
-        max_distance: int,
-        certainty: bytes = b"",
-        *,
-        mark: int | None = None,
-    ) -> list[Found]:
-        """Return the entries that the tables find within the distance, the stored ones first.
-
-        :param certainty: see `Evidence`.
-        :param mark: of the page (`scrapy_simhash.index.marks`). With it, most entries that cannot
-            be copies of the page are left out, see `scrapy_simhash.index.tables.crowds`.
-        """
+    def within(self, query: Query, max_distance: int) -> list[Found]:
+        """Return the entries that the tables find within the distance, the stored ones first."""
         for _ in range(_MAX_SEARCHES):
-            ordinals = self._tables.near_page(fingerprint, certainty, mark, max_distance)
+            ordinals = self._prefetched.pop((query, max_distance), None)
+            if ordinals is None:
+                [ordinals] = self._tables.near([query], max_distance)
             if not ordinals:
                 return []
             stored, pending, has_gone = list[Found](), list[Found](), False
@@ -96,18 +88,19 @@ class Store(Rows):
                 elif not pages:
                     has_gone = True
                     self._tables.forget(ordinal)
-            if mark is None or not has_gone or len(ordinals) < OTHERS:
+            if query.mark is None or not has_gone or len(ordinals) < OTHERS:
                 break
             # Rows of pages that are gone may have taken the places of others: search again.
         return stored + pending
 
-    def prefetch(self, pages: Iterable[tuple[int, Evidence]], rules: CrawlRules) -> None:
-        """Search for several (fingerprint, evidence) at once, which is faster than one by one.
-        `within` then searches only if a row near the fingerprint was added later, or for another
-        page with the same fingerprint.
+    def prefetch(self, queries: Sequence[Query], max_distance: int) -> None:
+        """Search for several pages at once, which is faster than one by one. `within` then searches
+        only if a row near the page was added later, or for another page with the same query.
         """
-        queries = [(value, page.certainty, rules.mark(page)) for value, page in pages]
-        self._tables.prefetch(queries, rules.max_distance)
+        found = self._tables.near(queries, max_distance)
+        self._prefetched = {
+            (query, max_distance): one for query, one in zip(queries, found, strict=True)
+        }
 
     def observe_all(self, pages: Sequence[PageToObserve], rules: CrawlRules) -> list[Observed]:
         """Return for each page in turn what it is, and the pending page that it becomes, or None.
@@ -115,15 +108,14 @@ class Store(Rows):
         pending.
         """
         if len(pages) > 1:
-            self.prefetch([(one.fingerprint, one.evidence) for one in pages], rules)
+            self.prefetch([rules.query(page) for page in pages], rules.max_distance)
         observed: list[Observed] = []
         try:
             for page in pages:
                 stored, last = self._last_seen(page.key)
-                own, found, k = rules.last(page, last), list[Found](), rules.max_distance
+                own, found = rules.last(page, last), list[Found]()
                 if not rules.is_settled(own):
-                    certainty, mark = page.evidence.certainty, rules.mark(page.evidence)
-                    found = self.within(page.fingerprint, k, certainty, mark=mark)
+                    found = self.within(rules.query(page), rules.max_distance)
                 observation, entry = rules.judge(page, stored, own, found, self.next_sequence)
                 self.next_sequence += 1
                 if observation.line is not None:
@@ -201,7 +193,7 @@ class Store(Rows):
         :param held: the entry of the pending page that is stored, or None.
         """
         rows = [one for one in (replaced, held) if one is not None and _have_one_row(one, put)]
-        put = put._replace(ordinal=rows[0].ordinal if rows else self._tables.add_entry(put))
+        put = put._replace(ordinal=rows[0].ordinal if rows else self._add_row(put))
         self.next_sequence = max(self.next_sequence, put.number + 1, put.last_sequence + 1)
         removed, is_new = [*outdated], replaced is None
         if replaced is not None and replaced.ordinal != put.ordinal:
@@ -210,9 +202,6 @@ class Store(Rows):
         row = (records.entry_row_key(put.ordinal), records.encode_entry(put, self._width_bytes))
         self.remove(removed, [row], added_entries=int(is_new))
         return put
-
-    def compact(self) -> None:
-        """Do nothing: rows that are of no use go with a merge of the tables."""
 
     def remove(
         self, entries: Collection[Entry], puts: Sequence[Row] = (), *, added_entries: int = 0
@@ -284,10 +273,17 @@ class Store(Rows):
         if stored is not None and _have_one_row(stored, pending.entry):
             ordinal = stored.ordinal
         else:
-            ordinal = self._tables.add_entry(pending.entry)
+            ordinal = self._add_row(pending.entry)
         pending.entry = pending.entry._replace(ordinal=ordinal)
         for name in (pending.entry.key, ordinal):
             self._pending.setdefault(name, []).append(pending)
+
+    def _add_row(self, entry: Entry) -> int:
+        """Add a row to the tables for an entry that has none, and return its ordinal."""
+        for query, distance in [*self._prefetched]:
+            if hamming_distance(query.fingerprint, entry.fingerprint) <= distance:
+                del self._prefetched[query, distance]
+        return self._tables.add_entry(entry)
 
     def _stored(self, ordinals: Sequence[int]) -> list[Entry | None]:
         """Return the stored entries with these ordinals; None for each that has none."""

@@ -132,7 +132,7 @@ def _add(
     # Not near other merged entries, because the other index has compared these already.
     near = [
         found
-        for found in store.within(entry.fingerprint, rules.max_distance)
+        for found in store.within(rules.query(entry), rules.max_distance)
         if found[0].last_sequence < rules.crawl_start
     ]
     observed = PageToObserve(entry.key, entry.fingerprint, entry.evidence, in_scope)

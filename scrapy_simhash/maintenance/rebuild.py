@@ -176,7 +176,7 @@ def _observe(
         store.write(seen_again, stored, ())
         return
     observed = PageToObserve(page.key, page.fingerprint, page.evidence, in_scope)
-    found = store.within(page.fingerprint, rules.max_distance, page.evidence.certainty)
+    found = store.within(rules.query(page), rules.max_distance)
     observation, entry = rules.judge(observed, None, None, found, page.number)
     if (line := observation.line) is not None:
         store.write_lines([replace(line, seen_at_s=page.last_seen_s)])

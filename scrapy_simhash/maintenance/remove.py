@@ -9,6 +9,7 @@ from scrapy_simhash.errors import IndexMissing
 from scrapy_simhash.index import reset_index
 from scrapy_simhash.index.history import crawl_of
 from scrapy_simhash.index.redis import RedisAddress
+from scrapy_simhash.index.rows import Rows
 from scrapy_simhash.maintenance.rewriting import RewriteResult
 from scrapy_simhash.maintenance.sources import opened_index, opened_store
 
@@ -47,8 +48,9 @@ def expire(where: Location, before_s: int) -> RewriteResult:
             if crawl is not None and crawl.ended_s < before_s:
                 store.replace_note(name, note, None)
         result.entries = len(store)
-        store.compact()
-        if not isinstance(where, RedisAddress) and (kept := {*store.texts.keys()}):
+        if not isinstance(store, Rows):
+            store.compact()
+        elif kept := {*store.texts.keys()}:
             kept.difference_update(entry.key for entry in store.entries())
             kept.difference_update(line.key for line in store.near_duplicates())
             store.texts.forget(kept)

@@ -7,6 +7,7 @@ from functools import lru_cache
 
 import numpy as np
 
+from scrapy_simhash.index.base import Query
 from scrapy_simhash.index.tables.buckets import CERTAINTY_SCALE, Prober
 
 # Distances of real near-duplicates in 256ths of the bits: the quantiles 0, 5, …, 100 % of 2,930
@@ -18,7 +19,7 @@ _SAMPLES = 2000
 def found_by(plan, fingerprint, certainty):
     """A function that returns True for fingerprints in one of the buckets to look up."""
     if plan.probes:
-        tables, prefixes, _ = Prober(plan).probes([(fingerprint, certainty)])
+        tables, prefixes, _ = Prober(plan).probes([Query(fingerprint, certainty)])
         asked = {*zip(tables.tolist(), prefixes.tolist(), strict=True)}
     else:
         asked = {*enumerate(plan.prefixes(fingerprint))}

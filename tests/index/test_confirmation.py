@@ -157,6 +157,16 @@ def test_a_copy_takes_the_place_of_its_representative(index, resembles):
     assert (("old", "new", 0, 1.0, True, "") in lines(index)) == resembles
 
 
+def test_a_page_that_is_stored_again_in_the_same_call_is_not_replaced(backend):
+    with backend.open(confirmation=Confirmation()) as index:
+        index.confirm(index.observe("old", 0, evidence()))
+    with backend.open(confirmation=Confirmation(), incremental=True) as index:
+        successor = index.observe("new", 0, evidence())
+        index.supersede(successor)
+        index.confirm(successor, index.observe("old", 0, evidence()))
+        assert {key for key in ("old", "new") if index.entry(key) is not None} == {"old", "new"}
+
+
 @pytest.mark.parametrize("action", get_args(Action))
 def test_the_log_says_what_was_done(backend, action):
     with backend.open(confirmation=Confirmation()) as index:

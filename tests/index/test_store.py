@@ -4,7 +4,7 @@ import logging
 
 import pytest
 
-from scrapy_simhash.index.base import Entry, NearDuplicate
+from scrapy_simhash.index.base import Entry, NearDuplicate, Query
 from scrapy_simhash.index.database import MemoryDatabase
 from scrapy_simhash.index.manifest import Manifest
 from scrapy_simhash.index.store import Store
@@ -40,7 +40,9 @@ def fill(store, pages):
 def contents(store):
     """Entries of a store by key, found in each way."""
     # Each fingerprint has its last four bits, one of the tables' prefixes, in common with one.
-    found = {one.key: one for four in range(16) for one, _ in store.within(0x1111 * four, BITS)}
+    found = {
+        one.key: one for four in range(16) for one, _ in store.within(Query(0x1111 * four), BITS)
+    }
     assert all(store.entry(key) == one for key, one in found.items())
     assert len(store) == len(found)
     return {key: one.fingerprint for key, one in found.items()}

@@ -17,6 +17,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, rule, run_stat
 
 from scrapy_simhash.fingerprint import hamming_distance
 from scrapy_simhash.index import TablePlan
+from scrapy_simhash.index.base import Query
 from scrapy_simhash.index.tables.format import COLUMNS, STATE, File, delete_tables
 from scrapy_simhash.index.tables.tables import Tables
 
@@ -104,14 +105,15 @@ class BesideAScan(RuleBasedStateMachine):
             certainty = b""
             if self.plan.probes:
                 certainty = self.random.choice([b"", self.random.randbytes(self.plan.bits)])
-            queries.append((fingerprint ^ 1 << self.random.randrange(self.plan.bits), certainty))
+            asked = fingerprint ^ 1 << self.random.randrange(self.plan.bits)
+            queries.append(Query(asked, certainty))
         for tables in (self.tables, self.in_memory):
             together = tables.near(queries, self.k)
             alone = [tables.near([query], self.k)[0] for query in queries]
             for query, *answers in zip(queries, together, alone, strict=True):
                 for numbers in answers:
                     assert len(numbers) == len(set(numbers))
-                    assert set(numbers) - self.forgotten == self.near(*query)
+                    assert set(numbers) - self.forgotten == self.near(*query[:2])
             for number in {*self.rows} - self.forgotten:
                 assert number in tables.with_key(b"page %d" % number)
             assert set(tables.with_key(b"another")) <= self.forgotten
@@ -162,7 +164,7 @@ def add_all(tables, fingerprints):
 
 def assert_finds(tables, fingerprints):
     for number, fingerprint in enumerate(fingerprints):
-        assert number in tables.near([(fingerprint ^ 1, b"")], K)[0]
+        assert number in tables.near([Query(fingerprint ^ 1)], K)[0]
         assert number in tables.with_key(b"%d" % number)
 
 

@@ -10,11 +10,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from scrapy_simhash import Scheme
+from scrapy_simhash.confirmation import Confirmation
 from scrapy_simhash.errors import IndexLocked, IndexMismatch, StorageError
+from scrapy_simhash.evidence import Evidence
 from scrapy_simhash.fingerprint import hamming_distance
 from scrapy_simhash.index import TablePlan, open_index, records
 from scrapy_simhash.index.base import Entry, PageToObserve
 from scrapy_simhash.index.manifest import Manifest
+from scrapy_simhash.index.rules import CrawlRules, Rules
+from scrapy_simhash.index.tables.crowds import COPIES, OTHERS
 from scrapy_simhash.maintenance.check import check
 from scrapy_simhash.maintenance.export import entry_records
 from scrapy_simhash.maintenance.importing import PlacedRecord, import_entries
@@ -22,6 +26,7 @@ from scrapy_simhash.maintenance.merge import merge
 from scrapy_simhash.maintenance.rebuild import rebuild
 from scrapy_simhash.maintenance.remove import expire, remove
 from scrapy_simhash.maintenance.rewriting import rewriting
+from scrapy_simhash.names.names import name_bytes
 from tests.index.backends import (
     BITS,
     INSTALLED_KINDS,
@@ -327,6 +332,27 @@ def test_merged_into_none_it_is_a_copy(index, tmp_path):
     assert content(new) == content(index)
     assert answers(new) == answers(index)
     assert Manifest.read(new.directory).plan == PLAN
+
+
+def test_pages_of_one_template_are_merged_without_comparing_all_of_them(tmp_path, monkeypatch):
+    compared = []
+
+    def neighbours(rules, page, found):
+        compared.append(len(found))
+        return Rules.neighbours(rules, page, found)
+
+    monkeypatch.setattr(CrawlRules, "neighbours", neighbours)
+    plan = TablePlan(BITS, 1)
+    backends = [make_backend(INSTALLED_KINDS[0], tmp_path / name, plan) for name in "ab"]
+    with small_tables():
+        for name, backend in zip("ab", backends, strict=True):
+            with backend.open(confirmation=Confirmation()) as index:
+                for number in range(COPIES + OTHERS + 40):
+                    label = f"Page {name} {number}"
+                    page = Evidence(site=1, title=name_bytes(label), heading=name_bytes(label))
+                    index.confirm(index.observe(label, 0, page))
+        merge(*(backend.directory for backend in backends))
+    assert max(compared) <= COPIES + OTHERS
 
 
 HOSTS = [("http://one.example/a", 0x00FF), ("http://two.example/b", 0x00FE)]

@@ -40,6 +40,7 @@ from scrapy_simhash.errors import (
 from scrapy_simhash.extras.passages.cutting import BYTES, PLAN, SCHEME, fingerprint_of, spans_of
 from scrapy_simhash.extras.passages.matching import checked
 from scrapy_simhash.index import database_kind
+from scrapy_simhash.index.base import Query
 from scrapy_simhash.index.database import corrupt, unusable
 from scrapy_simhash.index.manifest import (
     default_kind_name,
@@ -173,7 +174,8 @@ class PassageIndex:
         :param exclude: name of a document whose passages are left out.
         """
         results, excluded = [], exclude is not None and self._numbers.get(exclude)
-        for query, found in zip(queries, self._tables.near(queries, max_distance), strict=True):
+        asked = [Query(*query) for query in queries]
+        for query, found in zip(queries, self._tables.near(asked, max_distance), strict=True):
             rows = np.array(found, np.intp)
             words = np.frombuffer(query.value.to_bytes(BYTES, "little"), "<u8")
             differing = self._tables.fingerprints(rows) ^ words

@@ -21,6 +21,7 @@ import numpy as np
 
 from scrapy_simhash.clustering.pairs import Pairs, concatenate, distances, ranges, words_of
 from scrapy_simhash.errors import SimhashError
+from scrapy_simhash.index.base import Query
 from scrapy_simhash.index.tables.buckets import Prefixes
 
 if TYPE_CHECKING:
@@ -100,7 +101,7 @@ class CandidateSearch:
         own_records = np.repeat(np.arange(count), tables)
         own_tables = np.tile(np.arange(tables), count)
         askers = np.flatnonzero(batch["asks"])
-        queries = [(values[at], batch["certainty"][at]) for at in askers]
+        queries = [Query(values[at], batch["certainty"][at]) for at in askers]
         asked = self._prefixes.buckets(queries, rows[askers])
         record = np.concatenate([own_records, askers[asked.owners]])
         table = np.concatenate([own_tables, asked.tables])

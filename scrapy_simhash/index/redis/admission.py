@@ -14,9 +14,15 @@ from functools import partial
 from itertools import starmap
 from typing import TYPE_CHECKING, Any
 
-from scrapy_simhash.evidence import Evidence
 from scrapy_simhash.fingerprint import hamming_distance
-from scrapy_simhash.index.base import Entry, Found, Observation, PageToObserve, Pending
+from scrapy_simhash.index.base import (
+    Entry,
+    Found,
+    Observation,
+    PageToObserve,
+    Pending,
+    Query,
+)
 from scrapy_simhash.index.records import encode_entry
 from scrapy_simhash.index.redis import scripts
 from scrapy_simhash.index.redis.layout import ATTEMPT_BYTES, State, digest_of
@@ -39,9 +45,7 @@ _MAX_SEARCHES = 64
 
 @dataclass(eq=False, slots=True)
 class Asked:
-    """A page while it is observed, or a query.
-
-    :param mark: see `Store.within`; None for a query, which finds all pages within k.
+    """A page while it is observed, or a search.
     :param attempt: its name on the server, see `scrapy_simhash.index.redis.layout`.
     :param candidates: the pages that the replica finds, by row: digest and fingerprint.
     :param searched: the end of the replica at the last search, the last of `searches`.
@@ -54,7 +58,7 @@ class Asked:
     """
 
     page: PageToObserve
-    mark: int | None = None
+    query: Query
     attempt: bytes = field(default_factory=partial(os.urandom, ATTEMPT_BYTES))
     candidates: dict[int, tuple[bytes, int]] = field(default_factory=dict)
     searched: tuple[int, bytes] | None = None
@@ -100,14 +104,13 @@ class Admission(RedisRows):
         self._known: dict[bytes, State] = {}
         self._lease_ms = max(int(1000 * lease_s), 1)
 
-    def within(self, fingerprint: int, max_distance: int, certainty: bytes = b"") -> list[Found]:
+    def within(self, query: Query, max_distance: int) -> list[Found]:
         """See `Store.within`."""
-        query = Asked(PageToObserve("", fingerprint, Evidence(certainty=certainty)))
-        found = None
+        asked, found = Asked(PageToObserve("", query.fingerprint), query), None
         while found is None:
-            self._ask([], digests=query.others)
-            self._search([query], max_distance)
-            found = self._found(query, max_distance)
+            self._ask([], digests=asked.others)
+            self._search([asked], max_distance)
+            found = self._found(asked, max_distance)
         return found
 
     def _observe_together(self, asked: Sequence[Asked], rules: CrawlRules) -> None:
@@ -157,15 +160,10 @@ class Admission(RedisRows):
         # Else it is judged when its representative is admitted.
 
     def _search(self, asked: Sequence[Asked], max_distance: int) -> None:
-        """Search the replica, and set the candidates: of pages, or of a query."""
+        """Search the replica, and set the candidates."""
         # At the same end, a search would find the same.
         stale = [one for one in asked if one.searched != self._replica.end]
-        marks = [one.mark for one in stale if one.mark is not None]
-        found = self._replica.near(
-            [(one.page.fingerprint, one.page.evidence.certainty) for one in stale],
-            max_distance,
-            marks if len(marks) == len(stale) else None,
-        )
+        found = self._replica.near([one.query for one in stale], max_distance)
         for one, rows in zip(stale, found, strict=True):
             one.candidates = dict(zip(rows, self._replica.pages(rows), strict=True))
             one.searched = self._replica.end
@@ -175,7 +173,8 @@ class Admission(RedisRows):
         """Return the entries of the candidates of a page; None if more must be read first."""
         while not (others := one.others) - self._known.keys():
             found = [one for digest in others for one in self.found_in(self._known[digest])]
-            if one.mark is None or len(one.candidates) < OTHERS or one.searches > _MAX_SEARCHES:
+            is_cut = one.query.mark is not None and len(one.candidates) >= OTHERS
+            if not is_cut or one.searches > _MAX_SEARCHES:
                 return found
             # The journal keeps the rows of pages that are gone, which may have taken places.
             pages = {(digest_of(entry.key), entry.fingerprint) for entry, _ in found}

@@ -67,7 +67,7 @@ class RedisStore(Admission):
         self, pages: Sequence[PageToObserve], rules: CrawlRules
     ) -> list[tuple[Observation, Pending | None]]:
         """See `Store.observe_all`. After an error, leases may have to end first."""
-        asked = [Asked(page, rules.mark(page.evidence)) for page in pages]
+        asked = [Asked(page, rules.query(page)) for page in pages]
         self._renew_leases()
         try:
             for first in range(0, len(asked), PAGES_AT_ONCE):
@@ -80,13 +80,13 @@ class RedisStore(Admission):
             raise
         return observed
 
-    def prefetch(self, pages: object, rules: CrawlRules) -> None:
+    def prefetch(self, queries: object, max_distance: int) -> None:
         """Do nothing: `observe_all` searches for pages together."""
 
     def hold(self, observed: Observation, rules: CrawlRules, supersedes: str | None) -> Pending:
         """See `Store.hold`."""
         page = PageToObserve(observed.key, observed.fingerprint, observed.evidence)
-        one = Asked(page, sequence=observed.sequence)
+        one = Asked(page, rules.query(page), sequence=observed.sequence)
         entry = rules.new_entry(observed, observed.sequence)
         self._renew_leases()
         self._known = {}
@@ -115,8 +115,9 @@ class RedisStore(Admission):
         waiting, width = deque(dict.fromkeys(pages)), self.width_bytes
         while waiting:
             values, batch = list[bytes](), dict[str, tuple[Pending, Entry]]()
-            # Of two pages with the same key, the first must be stored before the second.
-            while waiting and len(batch) < PAGES_AT_ONCE and waiting[0].entry.key not in batch:
+            touched = set[str | None]()
+            # A page must be stored, and remove what it replaces, before another page of these keys.
+            while waiting and len(batch) < PAGES_AT_ONCE and waiting[0].entry.key not in touched:
                 page = waiting.popleft()
                 stored = page.stored
                 if stored is not None and stored.last_sequence > page.entry.last_sequence:
@@ -124,6 +125,7 @@ class RedisStore(Admission):
                     continue
                 entry = self._merged(page, rules)
                 batch[entry.key] = page, entry
+                touched.update((entry.key, page.supersedes, *(one.key for one in page.outdated)))
                 current = b"" if stored is None else encode_entry(stored, width)
                 values += digest_of(entry.key), page.attempt, current, encode_entry(entry, width)
             answers = self.server.run(scripts.SETTLE, *values) if batch else []

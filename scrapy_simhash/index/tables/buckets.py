@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from scrapy_simhash.index.base import Query
     from scrapy_simhash.index.plan import TablePlan
 
     Words = NDArray[np.uint64]
@@ -60,6 +61,7 @@ class Prefixes:
         self._plan = plan
         self.words = -(-plan.bits // WORD_BITS)
         """Number of words of a fingerprint."""
+        self.tables = len(plan.tables)
         widths = [min(width, WORD_BITS) for width in plan.prefix_widths_bits]
         self._factors = np.array([_GOLDEN >> WORD_BITS - width | 1 for width in widths], np.uint64)
         self._shifts = np.array([WORD_BITS - width for width in widths], np.uint64)
@@ -76,14 +78,14 @@ class Prefixes:
         packed = b"".join([fingerprint.to_bytes(size, "little") for fingerprint in fingerprints])
         return np.frombuffer(packed, "<u8").reshape(-1, self.words)
 
-    def buckets(self, queries: Sequence[tuple[int, bytes]], rows: Words) -> Buckets:
+    def buckets(self, queries: Sequence[Query], rows: Words) -> Buckets:
         """Return the buckets to look up, in the order of the queries.
 
-        :param queries: (fingerprint, certainty); either all have a certainty, or none is used.
+        :param queries: either all have a certainty, or none is used.
         :param rows: the fingerprints in words.
         """
         if self._prober is None or not queries:
-            owners, tables = _each_table(len(queries), len(self._shifts))
+            owners, tables = _each_table(len(queries), self.tables)
             return Buckets(tables, self.hashes_in_all(rows).ravel(), owners)
         tables, prefixes, owners = self._prober.probes(queries)
         hashes = prefixes.astype(np.uint64)
@@ -116,7 +118,7 @@ class Prefixes:
     def hashes_in_all(self, rows: Words) -> Words:
         """Return the hashes of the prefixes in all tables, a row for each row; see `hashes_in`."""
         if not self._has_single_blocks:
-            return np.stack([self.hashes_in(table, rows) for table in range(len(self._shifts))], 1)
+            return np.stack([self.hashes_in(table, rows) for table in range(self.tables)], 1)
         hashes: Words = rows.take(self._first_words, axis=1) >> self._low_shifts
         if self.words > 1:
             following = rows.take(self._first_words + 1, axis=1, mode="clip")
@@ -151,17 +153,16 @@ class Prober:
         self._bare_tables = np.repeat(np.arange(tables), width + 1)
         self._bare_flips = np.tile(masks, tables)
 
-    def probes(self, queries: Sequence[tuple[int, bytes]]) -> tuple[Numbers, Numbers, Numbers]:
+    def probes(self, queries: Sequence[Query]) -> tuple[Numbers, Numbers, Numbers]:
         """Return (number of the table, prefix, number of the query) of each probe, in the order of
-        the queries.
-
-        :param queries: (fingerprint, certainty). If a certainty is unknown, none is used.
+        the queries. If a certainty is unknown, none is used.
         """
         count, (tables, width) = len(queries), self._shape
+        shifts, mask = self._block_shifts, self._mask
         own_prefixes = np.array(
-            [[query >> shift & self._mask for shift in self._block_shifts] for query, _ in queries]
+            [[query.fingerprint >> shift & mask for shift in shifts] for query in queries]
         )
-        packed = b"".join([certainty for _, certainty in queries])
+        packed = b"".join([query.certainty for query in queries])
         if len(packed) != count * self._bits:
             prefixes = own_prefixes.take(self._bare_tables, axis=1) ^ self._bare_flips
             owners = np.arange(count).repeat(len(self._bare_tables))

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from scrapy_simhash.index.marks import KEY_BITS
-from scrapy_simhash.index.tables.buckets import Buckets
+from scrapy_simhash.index.tables.buckets import Buckets, Prefixes
 from scrapy_simhash.index.tables.crowds import (
     COMPARED,
     CROWD,
@@ -24,7 +24,7 @@ from scrapy_simhash.index.tables.crowds import (
     nearest_copies,
     with_name,
 )
-from scrapy_simhash.index.tables.rows import FINGERPRINTS, IDS, MARKS, NUMBER_MASK
+from scrapy_simhash.index.tables.rows import FINGERPRINTS, IDS, MARKS, NUMBER_MASK, Rows
 from scrapy_simhash.index.tables.runs import HASH_BITS
 
 if TYPE_CHECKING:
@@ -32,46 +32,53 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from scrapy_simhash.index.plan import TablePlan
-    from scrapy_simhash.index.tables.buckets import Prefixes
-    from scrapy_simhash.index.tables.rows import Rows
+    from scrapy_simhash.index.base import Query
+    from scrapy_simhash.index.tables.rows import Columns
     from scrapy_simhash.index.tables.runs import Run
 
-    Query = tuple[int, bytes]  # (fingerprint, certainty)
     Numbers = NDArray[np.int64]
     Positions = NDArray[np.uint32]
     Words = NDArray[np.uint64]
 
+# As many queries are answered at once as have arrays that fit in the caches of a processor.
+_QUERIES_AT_ONCE = 32
 _FEW_BUCKETS = 16
 _NOTHING, _NOBODY = np.empty(0, np.uint32), np.empty(0, np.int64)
 
 
 class Search:
-    """A search for fingerprints. For parameters and results, see `Tables.near`."""
+    """The part of `scrapy_simhash.index.tables.tables.Tables` that finds fingerprints."""
 
-    def __init__(self, plan: TablePlan, prefixes: Prefixes, rows: Rows) -> None:
-        self._prefixes, self._rows = prefixes, rows
-        self._tables = len(plan.tables)
-        self.set_runs([], 0)
+    def __init__(self, prefixes: Prefixes, stored: Columns) -> None:
+        self._prefixes, self._rows = prefixes, Rows(stored)
 
-    def set_runs(self, runs: Sequence[Run], unsorted_from: int) -> None:
+    def _show(self, runs: Sequence[Run], unsorted_from: int) -> None:
         """Search these runs from now on, and all rows from a position on."""
         self._runs, self._unsorted_from = runs, unsorted_from
         self._starts = np.array([run.starts for run in runs])
         self._shifts = np.array([[HASH_BITS - run.bits] for run in runs], np.uint64)
 
-    def near(
-        self, queries: Sequence[Query], max_distance: int, marks: Sequence[int] | None
-    ) -> list[list[int]]:
-        """Return the numbers of rows near each query. All queries have a certainty, or none."""
-        count, rows = len(queries), self._prefixes.packed([query for query, _ in queries])
+    def near(self, queries: Sequence[Query], max_distance: int) -> list[list[int]]:
+        """Return, for each query, the numbers of the rows that are within the distance and in one
+        of the buckets that the plan looks up, each once. Several queries take less time together.
+
+        :param queries: all have a mark, or none.
+        """
+        # Probing uses the certainties of all queries or of none.
+        is_alike = len({len(query.certainty) for query in queries}) == 1
+        at_once = _QUERIES_AT_ONCE if is_alike else 1
+        if not 0 < len(queries) <= at_once:
+            starts = range(0, len(queries), at_once)
+            parts = [self.near(queries[at : at + at_once], max_distance) for at in starts]
+            return [numbers for part in parts for numbers in part]
+        count, rows = len(queries), self._prefixes.packed([query.fingerprint for query in queries])
         # Without runs, all rows are compared, and most queries need no probes.
         buckets = self._prefixes.buckets(queries, rows) if self._runs else None
         first, end = self._unsorted_from, len(self._rows)
         newest = self._rows.newest(first)
         positions, owners = _NOTHING, _NOBODY
         if buckets is not None:
-            positions, owners = self._candidates(buckets, rows, marks)
+            positions, owners = self._candidates(buckets, rows, queries)
         stored = self._rows.take(FINGERPRINTS, positions)
         differing = np.concatenate([stored, *[newest] * count])
         if count == 1:
@@ -92,31 +99,32 @@ class Search:
             own = np.sort(positions[owners == owner])
             # Each row once. numpy's `unique` takes longer, and imports a module.
             own = own[np.concatenate([[True], own[1:] != own[:-1]])]
-            mark, is_own = None if marks is None else marks[owner], buckets.owners == owner
+            is_own, mark = buckets.owners == owner, queries[owner].mark
             own_buckets = Buckets(*[column[is_own] for column in buckets])
             found[owner] = self._chosen(rows[owner], self._rows.still_there(own), mark, own_buckets)
         return found
 
     def _candidates(
-        self, buckets: Buckets, rows: Words, marks: Sequence[int] | None
+        self, buckets: Buckets, rows: Words, queries: Sequence[Query]
     ) -> tuple[Positions, Numbers]:
         """Return the sorted rows to compare, by position, those in files first, and the query of
         each; for a single query without these.
         """
+        finds_all = queries[0].mark is None
         if len(rows) == 1 and len(buckets.tables) * len(self._runs) <= _FEW_BUCKETS:
             # numpy takes longer for so few at once.
             places = [*zip(buckets.tables.tolist(), buckets.hashes.tolist(), strict=True)]
             read = [run.bucket(*place) for run in self._runs for place in places]
             few = np.concatenate(read)
-            if marks is None or len(few) <= CROWD:
+            if finds_all or len(few) <= CROWD:
                 return few, _NOBODY
         begins, counts = self._extents(buckets)
-        if marks is None or counts.sum() <= CROWD:
+        if finds_all or counts.sum() <= CROWD:
             positions = self._read(begins, counts)
             if len(rows) == 1:
                 return positions, _NOBODY
             return positions, np.concatenate([buckets.owners] * len(begins)).repeat(counts.ravel())
-        crowds = self._cut(buckets, begins, counts, rows, marks)
+        crowds = self._cut(buckets, begins, counts, rows, queries)
         positions = np.concatenate([self._read(begins, counts), *(part for part, _ in crowds)])
         owners = np.concatenate([buckets.owners] * len(begins)).repeat(counts.ravel())
         owners = np.concatenate([owners, *(part for _, part in crowds)])
@@ -129,7 +137,7 @@ class Search:
         begins: Positions,
         counts: Numbers,
         rows: Words,
-        marks: Sequence[int],
+        queries: Sequence[Query],
     ) -> list[tuple[Positions, Numbers]]:
         """Lower the counts of positions to read for queries in a crowd, and return (the positions
         of rows that can be copies of such a query, or have its name; the query of each); see
@@ -138,7 +146,7 @@ class Search:
         found: list[tuple[Positions, int]] = []
         totals = np.bincount(buckets.owners, counts.sum(axis=0), len(rows))
         for owner in np.flatnonzero(totals > CROWD).tolist():
-            is_own, mark = buckets.owners == owner, np.array([marks[owner]], np.uint64)
+            is_own, mark = buckets.owners == owner, np.array([queries[owner].mark], np.uint64)
             own = self._prefixes.hashes_in_all(rows[owner : owner + 1])[0]
             is_exact = is_own & (buckets.hashes == own.take(buckets.tables))
             counts[:, is_own & ~is_exact] = 0
@@ -148,9 +156,9 @@ class Search:
             possible = scanned[may_be_copies(mark, self._rows.take(MARKS, scanned))]
             found.append((self._rows.still_there(possible)[:COMPARED], owner))
             counts[:, is_exact] = exact.clip(max=SAMPLE // parts)
-            key = int(keys_of(mark)[0])
+            names, key = self._prefixes.tables + 1, int(keys_of(mark)[0])
             for run in self._runs if key else ():
-                bucket = run.bucket(self._tables + 1, key << HASH_BITS - KEY_BITS)[:SCANNED]
+                bucket = run.bucket(names, key << HASH_BITS - KEY_BITS)[:SCANNED]
                 found.append((bucket[with_name(mark, self._rows.take(MARKS, bucket))], owner))
         return [(positions, np.full(len(positions), owner)) for positions, owner in found]
 

@@ -23,7 +23,6 @@ from scrapy_simhash.index.tables.rows import (
     MARKS,
     NUMBER_BITS,
     NUMBER_MASK,
-    Rows,
     names_of,
 )
 from scrapy_simhash.index.tables.runs import Run, merge, sorted_run
@@ -40,8 +39,6 @@ if TYPE_CHECKING:
     Words = NDArray[np.uint64]
 
 UNSORTED_ROWS = 2048
-# As many queries are answered at once as have arrays that fit in the caches of a processor.
-_QUERIES_AT_ONCE = 32
 # When this many rows are in memory, they are frozen. New ones collect beside them.
 MEMORY_ROWS = 1 << 16
 # A run in memory is sorted again together with new rows that are at least a sixteenth of it.
@@ -54,7 +51,7 @@ _MAX_SLOT_BITS = 31
 FEW_ROWS = 512
 
 
-class Tables:
+class Tables(Search):
     """The tables of a plan over rows: (number, fingerprint, hash of a key, mark).
 
     Numbers are 32 bits, and each new one is higher than all before. A number may be found that is
@@ -81,14 +78,12 @@ class Tables:
         self._folder = folder
         self._made_for = f"7 {made_for} {plan!r}"
         self._before_visible = before_visible
-        self._prefixes = Prefixes(plan)
-        self._plan_tables = len(plan.tables)
+        prefixes = Prefixes(plan)
         self._widest = min(max(plan.prefix_widths_bits), _MAX_SLOT_BITS)
-        self._stored = files.read(folder, self._made_for, self._prefixes.words, max_rows)
+        self._stored = files.read(folder, self._made_for, prefixes.words, max_rows)
+        super().__init__(prefixes, self._stored.columns)
         self.unfit = self._stored.unfit
         """Why files were deleted, so that all rows must be added again; or empty."""
-        self._rows = Rows(self._stored.columns)
-        self._search = Search(plan, self._prefixes, self._rows)
         self.stop = self._stored.stop
         """Higher than all numbers so far. After opening: rows from this number on are not there."""
         # Runs in memory: those of frozen rows, which end at a position, and those of later ones.
@@ -139,35 +134,12 @@ class Tables:
         """Return the fingerprints of rows, in words, if numbers began with 0 and left none out."""
         return self._rows.take(FINGERPRINTS, np.array(numbers, np.uint32))
 
-    def near(
-        self,
-        queries: Sequence[tuple[int, bytes]],
-        max_distance: int,
-        marks: Sequence[int] | None = None,
-    ) -> list[list[int]]:
-        """Return, for each query, the numbers of the rows that are within the distance and in one
-        of the buckets that the plan looks up, each once. Several queries take less time together.
-
-        :param queries: (fingerprint, certainty); see `Evidence` for the certainty, b"" if unknown.
-        :param marks: of the queries. With them, rows are left out as
-            `scrapy_simhash.index.tables.crowds` says.
-        """
-        # Probing uses the certainties of all queries or of none.
-        is_alike = len({len(certainty) for _, certainty in queries}) == 1
-        size = _QUERIES_AT_ONCE if is_alike else 1
-        found: list[list[int]] = []
-        for start in range(0, len(queries), size):
-            part = slice(start, start + size)
-            own_marks = None if marks is None else marks[part]
-            found += self._search.near(queries[part], max_distance, own_marks)
-        return found
-
     def with_key(self, key: bytes) -> list[int]:
         """Return the numbers of the rows whose keys have the same hash, in any order."""
         hashed = key_hash(key)
         found = [*self._keys.get(hashed, ())]
         for run in (*self._stored.runs.values(), *self._frozen_runs, *self._sorted_runs):
-            for position in run.bucket(self._plan_tables, hashed << NUMBER_BITS).tolist():
+            for position in run.bucket(self._prefixes.tables, hashed << NUMBER_BITS).tolist():
                 row_id = self._rows.id(position)
                 if row_id >> NUMBER_BITS == hashed:
                     found.append(row_id & NUMBER_MASK)
@@ -232,20 +204,20 @@ class Tables:
         while runs and runs[-1].rows < _GROWTH_IN_MEMORY * (stop - first):
             first -= runs.pop().rows
         bits, positions = slot_bits(self._widest, stop - first), np.arange(first, stop, dtype="u4")
-        runs.append(sorted_run(self._hashes, self._plan_tables + 2, bits, positions))
+        runs.append(sorted_run(self._hashes, self._prefixes.tables + 2, bits, positions))
         self._sorted_to, self._keys = stop, {}
         self._show_runs()
 
     def _show_runs(self) -> None:
         runs = [*self._stored.runs.values(), *self._frozen_runs, *self._sorted_runs]
-        self._search.set_runs(runs, self._sorted_to)
+        self._show(runs, self._sorted_to)
 
     def _hashes(self, table: int, positions: NDArray[np.uint32]) -> Words:
         """Return the hashes of rows in a table of the plan, or in that of keys or of names."""
-        if table < self._plan_tables:
+        if table < self._prefixes.tables:
             return self._prefixes.hashes_in(table, self._rows.take(FINGERPRINTS, positions))
         ids = self._rows.take(IDS, positions)
-        is_of_keys = table == self._plan_tables
+        is_of_keys = table == self._prefixes.tables
         return ids if is_of_keys else names_of(self._rows.take(MARKS, positions), ids)
 
     def _written(self) -> Iterator[None]:

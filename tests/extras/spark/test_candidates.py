@@ -8,6 +8,7 @@ import pytest
 from scrapy_simhash.errors import SimhashError
 from scrapy_simhash.extras.spark import candidates
 from scrapy_simhash.extras.spark.candidates import MORE, CandidateSearch
+from scrapy_simhash.index.base import Query
 from scrapy_simhash.index.plan import TablePlan
 from scrapy_simhash.index.tables.tables import Tables
 
@@ -75,7 +76,7 @@ def wanted(plan, max_distance, made):
     values = [int.from_bytes(one, "big") for one, _ in made]
     tables, found = Tables(plan), set()
     for record, (value, (_, certainty)) in enumerate(zip(values, made, strict=True)):
-        [others] = tables.near([(value, certainty)], max_distance)
+        [others] = tables.near([Query(value, certainty)], max_distance)
         found |= {(record, other, (value ^ values[other]).bit_count()) for other in others}
         tables.add(record, value, b"", 0)
     return found
