@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
     from tests.crawl.harness import Result
 
-PAIRS_OF_A_PROCESS = 30
+CASES_OF_A_PROCESS = 30
 _SETTINGS = {
     "DOWNLOAD_HANDLERS": {"http": "tests.crawl.generated_components.SiteHandler"},
     "LOG_ENABLED": False,
@@ -99,21 +99,45 @@ def ways(*shapes: str) -> Iterator[Case]:
 
 
 def compared(directory: Path, cases: Iterable[Case]) -> Iterator[dict[str, Any]]:
-    """Run cases, and yield what each has lost with the plugin."""
+    """Run cases with the plugin and without it, and yield what each has lost."""
+    for case, on, off in _crawled(directory, cases, (True, False)):
+        result = _told(case, on)
+        contents, expected = result["contents"], _contents(off)
+        yield result | {
+            "lost": sorted(expected - contents, key=str),
+            "of": len(expected),
+            "hung": on[-1].finish_reason != off[-1].finish_reason,
+            "requests": [_counts(off)["downloader/request_count"], result["requests"]],
+            "contents": len(contents),
+        }
+
+
+def with_plugin(directory: Path, cases: Iterable[Case]) -> Iterator[dict[str, Any]]:
+    """Run cases with the plugin, and yield what each has given."""
+    for case, on in _crawled(directory, cases, (True,)):
+        yield _told(case, on)
+
+
+def _crawled(
+    directory: Path, cases: Iterable[Case], modes: tuple[bool, ...]
+) -> Iterator[tuple[Any, ...]]:
+    """Yield each case with its results in each mode."""
     left = iter(cases)
     for part in count():
-        some = list(islice(left, PAIRS_OF_A_PROCESS))
+        some = list(islice(left, CASES_OF_A_PROCESS))
         if not some:
             return
         groups = [
             case.group(directory / f"{part}-{number}-{on}", on=on)
             for number, case in enumerate(some)
-            for on in (False, True)
+            for on in modes
         ]
         results = iter(run(directory, *groups))
-        ended = [_resumed(directory, group, [next(results) for _ in group]) for group in groups]
-        for case, off, on in zip(some, ended[::2], ended[1::2], strict=True):
-            yield _difference(case, off, on)
+        ended = iter(
+            [_resumed(directory, group, [next(results) for _ in group]) for group in groups]
+        )
+        for case in some:
+            yield case, *(next(ended) for _ in modes)
 
 
 def _resumed(directory: Path, group: list[Crawl], ended: list[Result]) -> list[Result]:
@@ -123,22 +147,32 @@ def _resumed(directory: Path, group: list[Crawl], ended: list[Result]) -> list[R
     return ended
 
 
-def _difference(case: Case, *both: list[Result]) -> dict[str, Any]:
-    contents = [{item["content"] for one in parts for item in one.items} for parts in both]
-    off, on = (Counter[str](), Counter[str]())
-    for stats, parts in zip((off, on), both, strict=True):
-        for part in parts:
-            stats.update({key: value for key, value in part.stats.items() if type(value) is int})
-    ours = {key.removeprefix("simhash/"): n for key, n in on.items() if key.startswith("simhash/")}
+def _contents(parts: list[Result]) -> set[Any]:
+    return {item["content"] for one in parts for item in one.items}
+
+
+def _counts(parts: list[Result]) -> Counter[str]:
+    counts = Counter[str]()
+    for part in parts:
+        counts.update({key: value for key, value in part.stats.items() if type(value) is int})
+    return counts
+
+
+def _told(case: Case, parts: list[Result]) -> dict[str, Any]:
+    counts = _counts(parts)
+    ours = {
+        key.removeprefix("simhash/"): number
+        for key, number in counts.items()
+        if key.startswith("simhash/")
+    }
     return {
         "shape": case.shape,
         "way": SHAPES[case.shape](case.seed).way,
         "seed": case.seed,
-        "lost": sorted(contents[0] - contents[1], key=str),
-        "of": len(contents[0]),
-        "hung": both[0][-1].finish_reason != both[1][-1].finish_reason,
-        "requests": [stats["downloader/request_count"] for stats in (off, on)],
-        "items": on["item_scraped_count"],
+        "contents": _contents(parts),
+        "ended": parts[-1].finish_reason,
+        "requests": counts["downloader/request_count"],
+        "items": counts["item_scraped_count"],
         "simhash": {
             name: value
             for name, value in ours.items()

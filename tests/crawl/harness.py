@@ -221,6 +221,8 @@ def _base_settings() -> dict[str, Any]:
         "SIMHASH_ENABLED": True,
         "DOWNLOAD_DELAY": 0,
         "TELNETCONSOLE_ENABLED": False,
+        # Scrapy starts a task for each of them at each response, by default 100.
+        "CONCURRENT_ITEMS": 8,
         "RETRY_ENABLED": False,
         "ROBOTSTXT_OBEY": False,
         **WORKERS,

@@ -6,15 +6,16 @@ from pathlib import Path
 import pytest
 import scrapy
 
-from tests.crawl.generated import SHAPES, Case, chosen, compared, ways
+from tests.crawl.generated import SHAPES, Case, chosen, compared, ways, with_plugin
 from tests.index.redis_servers import needs_redis
 
 # Of each shape; each seed means two crawls.
 THOROUGH_SEEDS = 70
 PARTS = 8
-# Shape → way → the most items and requests that crawls with the plugin had, and the fewest dropped
-# pages. Where rescheduled and discarded pages follow, nothing depends on time: all are exact.
-# `python -m tests.crawl.generated ways` prints the counts of now.
+# Shape → way → the contents of items, as many as without the plugin or more; the most items and
+# requests that crawls with the plugin had, and the fewest dropped pages. Where rescheduled and
+# discarded pages follow, nothing depends on time: all are exact.
+# `python -m tests.crawl.generated ways` compares both and prints the counts of now.
 WAYS = json.loads(Path(__file__).with_name("generated_ways.json").read_text(encoding="utf-8"))
 
 
@@ -28,19 +29,20 @@ def check(results):
 
 
 @pytest.mark.parametrize("part", range(PARTS))
-def test_each_way_of_each_shape_spares_what_it_has_spared(tmp_path, part):
+def test_each_way_of_each_shape_gives_all_contents_and_spares_what_it_has_spared(tmp_path, part):
     """Pages come one after the other, so that the numbers are the same each time."""
     shapes = [*SHAPES][part::PARTS]
-    results = [*compared(tmp_path, ways(*shapes))]
-    check(results)
+    results = [*with_plugin(tmp_path, ways(*shapes))]
     seen = [(result["shape"], result["way"]) for result in results]
     assert sorted(seen) == sorted((shape, way) for shape in shapes for way in WAYS[shape])
-    if scrapy.version_info < (2, 19):  # 2.15 waits 0.1 s between a page's verdict and its callback
-        return
     for result in results:
-        counts, stats = WAYS[result["shape"]][result["way"]], result["simhash"]
-        found = [result["items"], result["requests"][1]]
-        found += [stats.get(name, 0) for name in ("dropped", "rescheduled", "discarded")]
+        contents, *counts = WAYS[result["shape"]][result["way"]]
+        assert len(result["contents"]) == contents, result
+        assert (result["ended"], result["errors"]) == ("finished", {}), result
+        if scrapy.version_info < (2, 19):  # 2.15 waits 0.1 s between a verdict and the callback
+            continue
+        found = [result["items"], result["requests"]]
+        found += [result["simhash"].get(name, 0) for name in ("dropped", "rescheduled", "discarded")]
         if len(counts) == len(found):
             assert found == counts, result
         most_items, most_requests, least_dropped = counts[:3]
