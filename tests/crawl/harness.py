@@ -115,39 +115,53 @@ def python(*arguments: object, cwd: Path | None = None, code: int = 0, **environ
     return ran
 
 
-def _fork(directory: Path, scenario: Path, outcome: Path, output: Path) -> None:
-    """Run `tests.crawl.run_crawl` in a child; on time-out, kill it and all that it started."""
+def scrapy(*arguments: object, cwd: Path, code: int = 0, **environment: str) -> str:
+    """Run a command of Scrapy to this exit code, and return what it wrote."""
+    with tempfile.NamedTemporaryFile() as output:
+        path = Path(output.name)
+        ended = _fork("scrapy", [*map(str, arguments)], cwd, child_environment(**environment), path)
+        said = path.read_text(encoding="utf-8", errors="replace")
+    assert ended == code, said[-5000:]
+    return said
+
+
+def _fork(
+    module: str, arguments: list[str], cwd: Path, environment: dict[str, str], output: Path
+) -> int:
+    """Run a module in a child, and return its exit code; on time-out, kill it and all that it
+    started.
+    """
     here = Path.cwd()
     os.chdir(ROOT)  # where it finds what it is to import
     forkserver.ensure_running()
     os.chdir(here)
-    given = directory, [str(scenario), str(outcome)], child_environment(), output
-    child = _FORKING.Process(target=_run_crawl, args=given)
+    given = module, arguments, cwd, environment, output
+    child = _FORKING.Process(target=_run_module, args=given)
     child.start()
     child.join(TIMEOUT_S)
     if child.exitcode is None:
         os.killpg(child.pid, signal.SIGKILL)
-        raise subprocess.TimeoutExpired("tests.crawl.run_crawl", TIMEOUT_S)
-    assert child.exitcode == 0, output.read_text(encoding="utf-8", errors="replace")[-5000:]
+        raise subprocess.TimeoutExpired(module, TIMEOUT_S)
+    return child.exitcode
 
 
-def _run_crawl(
-    directory: Path, arguments: list[str], environment: dict[str, str], output: Path
+def _run_module(
+    module: str, arguments: list[str], cwd: Path, environment: dict[str, str], output: Path
 ) -> None:
     os.setsid()
     descriptor = os.open(output, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
     os.dup2(descriptor, 1)
     os.dup2(descriptor, 2)
     os.close(descriptor)
-    os.chdir(directory)
+    os.chdir(cwd)
     os.environ.clear()
     os.environ.update(environment)
     random.seed()
     # As ``python -m`` in that directory.
-    sys.path.insert(0, str(directory))
-    sys.argv = ["tests.crawl.run_crawl", *arguments]
+    sys.path[:0] = [str(cwd), *environment["PYTHONPATH"].split(os.pathsep)]
+    sys.argv = [module, *arguments]
     try:
-        runpy.run_module("tests.crawl.run_crawl", run_name="__main__", alter_sys=True)
+        runpy.run_module(module, run_name="__main__", alter_sys=True)
     finally:
         threading._shutdown()
         atexit._run_exitfuncs()
@@ -185,7 +199,10 @@ def run(
             ),
             encoding="utf-8",
         )
-        _fork(directory, scenario, outcome, Path(exchange, "output.txt"))
+        output = Path(exchange, "output.txt")
+        files = [str(scenario), str(outcome)]
+        ended = _fork("tests.crawl.run_crawl", files, directory, child_environment(), output)
+        assert ended == 0, output.read_text(encoding="utf-8", errors="replace")[-5000:]
         return [Result(**crawl) for crawl in json.loads(outcome.read_text(encoding="ascii"))]
 
 

@@ -10,7 +10,7 @@ from scrapy_simhash.crawl.settings import SimhashSettings, is_enabled
 from scrapy_simhash.crawl.settings_table import CORE
 from scrapy_simhash.errors import SettingsError
 from scrapy_simhash.scheme import PRESETS
-from tests.crawl.harness import ADDONS, crawled, python
+from tests.crawl.harness import ADDONS, crawled, scrapy
 from tests.crawl.pages import page
 
 # Setting → bad values, and the allowed ones in the message.
@@ -140,14 +140,14 @@ def test_a_bad_setting_is_a_message_and_leaves_the_feed_as_it_is(tmp_path, argum
     )
     feed = tmp_path / "feed.jsonl"
     feed.write_text("of yesterday")
-    command = ["-m", "scrapy", "runspider", "spider.py", "-O", feed]
+    command = ["runspider", "spider.py", "-O", feed]
     for argument in (f"ADDONS={json.dumps(ADDONS)}", *arguments):
         command += ["-s", argument]
-    ended = python(*command, cwd=tmp_path, code=1)
-    [line] = [line for line in ended.stderr.splitlines() if "SIMHASH_" in line and "=" in line]
+    said_by_scrapy = scrapy(*command, cwd=tmp_path, code=1)
+    [line] = [line for line in said_by_scrapy.splitlines() if "SIMHASH_" in line and "=" in line]
     assert "ERROR: simhash: SIMHASH_" in line
     assert said in line
-    assert "Traceback" not in ended.stderr
+    assert "Traceback" not in said_by_scrapy
     assert feed.read_text() == "of yesterday"
 
 

@@ -4,7 +4,7 @@ import pytest
 from scrapy.settings import Settings
 
 from scrapy_simhash.crawl.settings import SimhashSettings
-from tests.crawl.harness import ADDONS, Crawl, python, run, run_named
+from tests.crawl.harness import ADDONS, Crawl, run, run_named, scrapy
 from tests.crawl.pages import put_articles
 
 MANUAL = {
@@ -108,9 +108,8 @@ def write_project(root, settings=SETTINGS, spider=SPIDER):
 
 def test_in_a_project_the_index_lies_in_its_data_directory(urls, tmp_path):
     project = write_project(tmp_path / "project")
-    command = ("scrapy", "crawl", "pages", "-a", f"urls={' '.join(urls)}")
-    child = python("-m", *command, cwd=project / "shop")
-    assert "'simhash/near_duplicate': 1" in child.stderr
+    said = scrapy("crawl", "pages", "-a", f"urls={' '.join(urls)}", cwd=project / "shop")
+    assert "'simhash/near_duplicate': 1" in said
     assert (project / ".scrapy" / "simhash" / "spiders" / "pages" / "manifest.json").is_file()
     assert not (project / "shop" / ".scrapy").exists()
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.crawl.harness import WORKERS, child_environment, python
+from tests.crawl.harness import WORKERS, child_environment, scrapy
 from tests.crawl.pages import ARTICLES, page, story
 from tests.crawl.site import serving
 
@@ -45,9 +45,9 @@ class Project:
         path = f"{child_environment()['PYTHONPATH']}{os.pathsep}{self.directory}"
         environment = {"PYTHONPATH": path, "http_proxy": self.proxy.url("")}
         environment |= {"no_proxy": "", "NO_PROXY": ""}
-        child = python("-m", "scrapy", *arguments, cwd=self.directory, **environment)
-        assert "Traceback" not in child.stderr, child.stderr
-        return child
+        said = scrapy(*arguments, cwd=self.directory, **environment)
+        assert "Traceback" not in said, said
+        return said
 
     def crawl(self):
         """Crawl, one page after the other in the order of the links, and return the log."""
@@ -57,7 +57,7 @@ class Project:
             *(f"{name}={value}" for name, value in WORKERS.items()),
             "SCHEDULER_MEMORY_QUEUE=scrapy.squeues.FifoMemoryQueue",
         )
-        log = self.scrapy("crawl", spider, *(f"--set={option}" for option in options)).stderr
+        log = self.scrapy("crawl", spider, *(f"--set={option}" for option in options))
         assert "'finish_reason': 'finished'" in log, log
         return log
 
@@ -192,7 +192,7 @@ def test_no_variant_of_a_product_is_lost(project):
     assert all("/all/" in item["url"] for item in found)
     index = ".scrapy/simhash/spider-items/shop"
     assert f"--index {index}\n" in (DOCS / "shop.md").read_text(encoding="utf-8")
-    assert "/all/0" in project.scrapy("simhash", "index", "clusters", "--index", index).stdout
+    assert "/all/0" in project.scrapy("simhash", "index", "clusters", "--index", index)
 
 
 @tutorial("shop")
