@@ -42,7 +42,9 @@ def test_each_way_of_each_shape_gives_all_contents_and_spares_what_it_has_spared
         if scrapy.version_info < (2, 19):  # 2.15 waits 0.1 s between a verdict and the callback
             continue
         found = [result["items"], result["requests"]]
-        found += [result["simhash"].get(name, 0) for name in ("dropped", "rescheduled", "discarded")]
+        found += [
+            result["simhash"].get(name, 0) for name in ("dropped", "rescheduled", "discarded")
+        ]
         if len(counts) == len(found):
             assert found == counts, result
         most_items, most_requests, least_dropped = counts[:3]
