@@ -186,7 +186,8 @@ def run(
             json.dumps(
                 {
                     "process": process,
-                    "process_settings": {"LOG_LEVEL": "INFO"} | (process_settings or {}),
+                    "process_settings": {"LOG_LEVEL": "INFO", "LOG_VERSIONS": []}
+                    | (process_settings or {}),
                     "setup": setup,
                     "groups": [
                         [

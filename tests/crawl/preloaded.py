@@ -6,15 +6,20 @@ import gc
 from contextlib import suppress
 from importlib import import_module
 
+from scrapy.settings import default_settings
+
 # No reactor, and nothing that starts threads; a test checks what a crawl imports itself.
 IMPORTED = """
-    scrapy.cmdline scrapy.core.engine scrapy.core.downloader.handlers.http11 aiohttp.web
-    scrapy.downloadermiddlewares.cookies scrapy.downloadermiddlewares.httpcompression
-    scrapy.downloadermiddlewares.retry scrapy.extensions.httpcache scrapy.extensions.memusage
-    scrapy.extensions.remote_control scrapy.spidermiddlewares.metacopy scrapy.squeues
+    scrapy.cmdline scrapy.core.engine scrapy.core.downloader.handlers.http11 scrapy.dupefilters
+    scrapy.logformatter scrapy.pqueues scrapy.squeues scrapy.statscollectors
+    scrapy.extensions.httpcache aiohttp.web rapidfuzz.fuzz rjieba jieba plyvel
     scrapy_simhash.crawl.addon scrapy_simhash.crawl.middleware scrapy_simhash.crawl.pipeline
-    rapidfuzz.fuzz rjieba jieba plyvel tests.crawl.spiders
+    scrapy_simhash.index.entry_tables scrapy_simhash.index.leveldb scrapy_simhash.index.store
+    tests.crawl.spiders
 """.split()
+for kind in ("DOWNLOADER_MIDDLEWARES", "SPIDER_MIDDLEWARES", "EXTENSIONS"):
+    components = getattr(default_settings, f"{kind}_BASE")
+    IMPORTED += [component.rpartition(".")[0] for component in components]
 for name in IMPORTED:
     with suppress(ImportError):  # not in every Scrapy
         import_module(name)
