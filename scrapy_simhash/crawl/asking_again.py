@@ -32,8 +32,10 @@ if TYPE_CHECKING:
 
 _REMEMBERED_KEYS = 100_000
 _REMEMBERED_ERRBACKS = 1000
-# The page whose callback or errback runs, until its output has ended. Tasks of Scrapy inherit it.
-_running: ContextVar[PageState | None] = ContextVar("simhash_running", default=None)
+running: ContextVar[PageState | None] = ContextVar("simhash_running", default=None)
+"""The page whose callback or errback runs, until its output has ended; None as long as it is not
+judged. Tasks of Scrapy inherit it.
+"""
 
 
 class AskingAgain:
@@ -50,13 +52,6 @@ class AskingAgain:
         self._dropped: LocalCache[str, None] = LocalCache(_REMEMBERED_KEYS)
         # (callback, errback) → number of dropped pages that the errback may ask for again.
         self._owed: LocalCache[tuple[Any, Any], int] = LocalCache(_REMEMBERED_ERRBACKS)
-
-    def page_arrived(self, page: PageState | None) -> None:
-        """Record that a page has arrived: its callback or errback runs next, in this context.
-
-        :param page: None as long as it is not judged.
-        """
-        _running.set(page)
 
     def dropped(self, page: PageState, request: Request, *, by_engine: bool) -> None:
         """Record that a page is dropped.
@@ -84,7 +79,7 @@ class AskingAgain:
         return owed > 0 or self.was_dropped(request)
 
     def _scheduled(self, request: Request) -> None:
-        page = _running.get()
+        page = running.get()
         # Requests that were yielded carry their arguments. Scrapy may schedule those of ``start()``
         # in a task that inherits the context of a callback.
         if page is None or CARRIED_META_KEY in request.meta or is_retry(request):

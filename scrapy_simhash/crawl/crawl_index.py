@@ -186,20 +186,6 @@ class CrawlIndex:
         copies = self.stats.copies[verdict.representative or ""]
         return verdict.kind == "near-duplicate" and 0 < self._cluster_limit <= copies
 
-    def keep_dropped(
-        self, observation: Observation, request: Request, response: Response | None
-    ) -> None:
-        """Keep a dropped copy, in case that its callback is to run after all."""
-        copy = DroppedCopy(observation, request)
-        if response is not None:
-            self.retries.responses.keep(copy, response)
-        # It waits for its representative, or for an earlier response with the same key.
-        awaited = observation.representative or observation.key
-        if observation.provisional:
-            self.retries.hold(awaited, copy)
-        elif observation.kind == "near-duplicate":
-            self.retries.leave(awaited, copy, answered=observation.earlier.gave_items)
-
     def came_again(self, key: str, page: Text | None, other: str | None = None) -> None:
         """Record that a page arrived, perhaps again.
 
@@ -209,34 +195,8 @@ class CrawlIndex:
         """
         self._ran_late.pop(key, None)
         for one in [key] if other is None or other not in self._replaced else [key, other]:
-            if one in self.contents or one in self.retries:
-                self.contents.came_again(one, page)
-                self.retries.came_again(one, page, key)
-
-    def idle(self) -> bool:
-        """Request copies that are needed now; return True if dropped copies still wait."""
-        self.calls.is_urgent = True
-        # The spider may have asked for its failed pages before the callbacks of these ran.
-        late = {
-            key: copy
-            for key, copy in self._ran_late.items()
-            if self.contents.is_refused(copy.seen)
-            and key not in self._asked_late  # else without end
-        }
-        self._ran_late.clear()
-        self._asked_late.update(dict.fromkeys(late))
-        self.retries.request([*late.values()])
-        return self.retries.idle(is_settling=self.calls.is_busy)
-
-    async def finish(self, *, pausing: bool) -> None:
-        """Request the copies that are still held. Wait until all calls of the index have ended.
-
-        :param pausing: the crawl was not idle before, so it may go on later.
-        """
-        await self.calls.finish()
-        self.retries.close(pausing=pausing)
-        await self.calls.finish()
-        self.calls.call_in_loop()
+            self.contents.came_again(one, page)
+            self.retries.came_again(one, page, key)
 
     def settle_page(self, page: PageState, confirmed: bool) -> None:
         """Settle the observation of a page that is done."""

@@ -39,9 +39,6 @@ _Result = TypeVar("_Result")
 Then: TypeAlias = "Callable[[Any], None]"
 
 MAX_TOGETHER = 32
-# How many waiting calls are searched for some that can be made together. After an outage, thousands
-# may wait.
-_SEARCHED = 8 * MAX_TOGETHER
 # Pause before the next attempt to reach an index.
 PAUSE_S = 5.0
 _SYNC_INTERVAL_S = 0.5
@@ -90,19 +87,10 @@ class IndexCalls:
         """Return True if calls on the network have not ended."""
         return self._working is not None
 
-    def observe_now(self, page: PageToObserve) -> tuple[Observation, float] | None:
-        """Observe a page in the event loop. Return its observation, and the duration of the call in
-        milliseconds.
-        """
-        self.is_urgent = False  # the crawl is not idle
-        answer: tuple[Observation, float] | None = self._make_now(
-            _Call(page.key, _observe_all, page, None)
-        )
-        return answer
-
     def observe(self, page: PageToObserve) -> Future[tuple[Observation, float] | None]:
-        """Observe a page. Return a future of what `observe_now` returns. With an embedded index, it
-        is done. On a network, one call may observe several pages.
+        """Observe a page. Return a future of its observation, and the duration of the call in
+        milliseconds. With an embedded index, it is done. On a network, one call may observe several
+        pages.
         """
         self.is_urgent = False  # the crawl is not idle
         answer: Future[tuple[Observation, float] | None] = Future()
@@ -180,10 +168,9 @@ class IndexCalls:
                 self._working = Future()
                 deferred_from_coro(self._work(self._working))
 
-    def _make_now(self, call: _Call) -> Any:
+    def _make_now(self, call: _Call) -> None:
         answers, error = self._answers([call])
         self._end(call, answers[0], error)
-        return answers[0]
 
     def _answers(self, calls: Sequence[_Call]) -> tuple[Sequence[Any], Exception | None]:
         """Make calls together. Return an answer for each, and the error that was raised."""
@@ -207,17 +194,16 @@ class IndexCalls:
 
     def _take(self) -> list[_Call]:
         """Return the waiting calls that are made together next."""
-        taken, left = [self._waiting.popleft()], list[_Call]()
+        first, taken, left = self._waiting[0], list[_Call](), deque[_Call]()
         held_back: set[str] = set()
-        for _ in range(min(len(self._waiting), _SEARCHED)):
-            call = self._waiting.popleft()
-            fits = call.together == taken[0].together and len(taken) < MAX_TOGETHER
+        for call in self._waiting:
+            fits = call.together == first.together and len(taken) < MAX_TOGETHER
             if fits and call.key not in held_back:
                 taken.append(call)
             else:
                 left.append(call)
                 held_back.add(call.key)  # later calls with this key must not overtake it
-        self._waiting.extendleft(reversed(left))
+        self._waiting = left
         return taken
 
     async def _make(self, calls: Sequence[_Call]) -> None:

@@ -10,6 +10,7 @@ from weakref import ref
 from scrapy_simhash.crawl.crawl_index import CrawlIndex
 from scrapy_simhash.crawl.fingerprinting import result_of
 from scrapy_simhash.crawl.identity import CanonicalUrls
+from scrapy_simhash.crawl.retries import DroppedCopy
 from scrapy_simhash.crawl.settlement import CALLED_FOR_ITEMS
 from scrapy_simhash.detector import evidence_of
 from scrapy_simhash.documents.escaping import nearness
@@ -21,6 +22,7 @@ from scrapy_simhash.sites import site_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from concurrent.futures import Future
 
     from scrapy import Request
     from scrapy.http import Response
@@ -49,14 +51,13 @@ class Judging(CrawlIndex):
 
     async def ask(self, key: str, page: PageFingerprint) -> Verdict | None:
         """Return the verdict of the index, not counted; None if the index is closed or fails."""
-        answer = await result_of(self.calls.observe(self._to_observe(key, page)))
+        answer = await result_of(self._observe(key, page))
         return None if answer is None else self._detector.verdict(*answer)
 
-    def _to_observe(self, key: str, page: PageFingerprint) -> PageToObserve:
+    def _observe(self, key: str, page: PageFingerprint) -> Future[tuple[Observation, float] | None]:
         fingerprint: Any = page.fingerprint  # pages without one are skipped before
-        return PageToObserve(
-            key, fingerprint, evidence_of(key, page), self._identity.scope_filter(key)
-        )
+        in_scope = self._identity.scope_filter(key)
+        return self.calls.observe(PageToObserve(key, fingerprint, evidence_of(key, page), in_scope))
 
     async def ask_early(self, key: str, page: PageFingerprint, response: Response) -> None:
         """Ask an index on the network before a callback is known; keep the verdict for `judge`. If
@@ -81,7 +82,7 @@ class Judging(CrawlIndex):
         if self.calls.in_threads:
             verdict = self._early.pop(ref(response), None)
         else:
-            answer = self.calls.observe_now(self._to_observe(key, page))
+            answer = self._observe(key, page).result()
             verdict = None if answer is None else self._detector.verdict(*answer)
         return None if verdict is None else self.record(verdict, page, response)
 
@@ -158,9 +159,10 @@ class Judging(CrawlIndex):
                 ),
             )
             if observation is not None and verdict.kind == "near-duplicate":
-                self._make_pending(
-                    observation, reason, stands_in=preferred or stands_in(verdict, reason)
-                )
+                if preferred or stands_in(verdict, reason) or reason == "depth":
+                    self.calls.tell(observation.key, lambda index: index.supersede(observation))
+                elif reason == "request" and observation.evidence.request != UNLIKE_ANY:
+                    self.calls.tell(observation.key, lambda index: index.accept(observation))
             if reason == "request":
                 self._passed_for_arguments.update(found.arguments)
         is_called_for_items = reason in CALLED_FOR_ITEMS
@@ -171,30 +173,44 @@ class Judging(CrawlIndex):
             self.count_outcome(verdict, action, reason)
             # If the callback runs, `settle_page` keeps it if something that it gave was withheld.
             if observation is not None and request is not None and not action.call:
-                self.keep_dropped(observation, request, response)
+                copy = DroppedCopy(observation, request)
+                if response is not None:
+                    self.retries.responses.keep(copy, response)
+                # It waits for its representative, or for an earlier response with the same key.
+                awaited = observation.representative or observation.key
+                if observation.provisional:
+                    self.retries.hold(awaited, copy)
+                elif observation.kind == "near-duplicate":
+                    answered = observation.earlier.gave_items
+                    self.retries.leave(awaited, copy, answered=answered)
         is_passing = action == PASS and not is_called_for_items
         if observation is not None and observation.provisional and not is_passing:
             self.calls.discard(observation)
         return action, reason
 
-    def _make_pending(
-        self, observation: Observation, reason: KeptReason | None, *, stands_in: bool
-    ) -> None:
-        """Make a copy pending that may be stored.
-
-        :param stands_in: it takes the place of its representative.
-        """
-        if stands_in or reason == "depth":
-            self.calls.tell(observation.key, lambda index: index.supersede(observation))
-        elif reason == "request" and observation.evidence.request != UNLIKE_ANY:
-            self.calls.tell(observation.key, lambda index: index.accept(observation))
-
     def idle(self) -> bool:
-        """Discard verdicts that no callback took; return True if dropped copies still wait."""
+        """Discard verdicts that no callback took, and request copies that are needed now. Return
+        True if dropped copies still wait.
+        """
         self._discard_early(is_idle=True)
-        return super().idle()
+        self.calls.is_urgent = True
+        # The spider may have asked for its failed pages before the callbacks of these ran.
+        late = [copy for copy in self._ran_late.values() if self.contents.is_refused(copy.seen)]
+        # Each key once, else without end.
+        late = [copy for copy in late if copy.seen.key not in self._asked_late]
+        self._ran_late.clear()
+        self._asked_late.update(dict.fromkeys(copy.seen.key for copy in late))
+        self.retries.request(late)
+        return self.retries.idle(is_settling=self.calls.is_busy)
 
     async def finish(self, *, pausing: bool) -> None:
-        """Discard verdicts that no callback took, and do the same as `CrawlIndex.finish`."""
+        """Discard verdicts that no callback took, and request the copies that are still held. Wait
+        until all calls of the index have ended.
+
+        :param pausing: the crawl was not idle before, so it may go on later.
+        """
         self._discard_early(is_idle=True)
-        await super().finish(pausing=pausing)
+        await self.calls.finish()
+        self.retries.close(pausing=pausing)
+        await self.calls.finish()
+        self.calls.call_in_loop()

@@ -9,6 +9,7 @@ If a callback repeats its request, it has *refused* the page, see `scrapy_simhas
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from dataclasses import replace
 from itertools import chain
 from typing import TYPE_CHECKING, Any
@@ -18,6 +19,7 @@ from scrapy.http import TextResponse
 
 from scrapy_simhash import signals
 from scrapy_simhash.crawl.arguments import CARRIED_META_KEY, with_request
+from scrapy_simhash.crawl.asking_again import running
 from scrapy_simhash.crawl.downloader_middleware import FLAG
 from scrapy_simhash.crawl.exceptions import NearDuplicatePage
 from scrapy_simhash.crawl.extension import Component
@@ -59,38 +61,37 @@ class _SpiderMiddleware(Component):
 
     def process_spider_output(self, response: Response, result: Iterable[Any]) -> Iterator[Any]:
         """Yield the requests and items for which `_passes` returns True; record how they end."""
-        page, failed = self._page(response), True  # also if nobody reads the rest of the output
-        try:
+        with self._output(response) as page:
             for request_or_item in result:
                 if self._passes(page, response, request_or_item):
                     yield request_or_item
             yield from self._rest(page)
-            failed = False
-        finally:
-            self._output_ended(page, failed=failed)
 
     async def process_spider_output_async(
         self, response: Response, result: AsyncIterator[Any]
     ) -> AsyncIterator[Any]:
         """Do the same as `process_spider_output` for asynchronous output."""
-        page, failed = self._page(response), True
-        try:
+        with self._output(response) as page:
             async for request_or_item in result:
                 if self._passes(page, response, request_or_item):
                     yield request_or_item
             for request_or_item in self._rest(page):
                 yield request_or_item
-            failed = False
-        finally:
-            self._output_ended(page, failed=failed)
 
-    def _page(self, response: Response) -> PageState | None:
+    @contextmanager
+    def _output(self, response: Response) -> Iterator[PageState | None]:
         page, request = self._settlement.page(response), response.request
         if page is None and request is not None and self._items.index is not None:
             # The page was not judged, but its items will be.
             key = self._identity.key(request)
             page = self._settlement.begin(response, PageState(key, None, PASS, request))
-        return page
+        failed = True  # also if nobody reads the rest of the output
+        try:
+            yield page
+            failed = False
+        finally:
+            if page is not None:
+                self._output_ended(page, failed=failed)
 
     def _passes(self, page: PageState | None, response: Response, request_or_item: Any) -> bool:
         raise NotImplementedError
@@ -99,7 +100,7 @@ class _SpiderMiddleware(Component):
         """Return items and requests that pass at the end of the output."""
         return ()
 
-    def _output_ended(self, page: PageState | None, *, failed: bool) -> None:
+    def _output_ended(self, page: PageState, *, failed: bool) -> None:
         raise NotImplementedError
 
 
@@ -123,7 +124,9 @@ class SimhashOutputMiddleware(_SpiderMiddleware):
 
     def process_spider_exception(self, response: Response, exception: Exception) -> None:  # noqa: ARG002
         """Record an exception that no middleware handled."""
-        self._output_ended(self._settlement.page(response), failed=True)
+        page = self._settlement.page(response)
+        if page is not None:
+            self._output_ended(page, failed=True)
 
     def _passes(self, page: PageState | None, response: Response, request_or_item: Any) -> bool:
         if isinstance(request_or_item, Request):
@@ -159,10 +162,9 @@ class SimhashOutputMiddleware(_SpiderMiddleware):
             if page.other_url:
                 request.meta[OTHER_URL_META_KEY] = page.key
 
-    def _output_ended(self, page: PageState | None, *, failed: bool) -> None:
-        if page is not None:
-            page.failed = page.failed or failed
-            self._settlement.output_ended(page)
+    def _output_ended(self, page: PageState, *, failed: bool) -> None:
+        page.failed = page.failed or failed
+        self._settlement.output_ended(page)
 
 
 class SimhashSpiderMiddleware(_SpiderMiddleware):
@@ -193,7 +195,7 @@ class SimhashSpiderMiddleware(_SpiderMiddleware):
         """Judge the page. :raises NearDuplicatePage: its callback must not run."""
         request: Any = response.request  # Scrapy always sets it
         request.meta.pop(VERDICT_META_KEY, None)  # of an earlier response to this request
-        self._asking_again.page_arrived(None)
+        running.set(None)
         # The callback may copy the meta to other requests, so our marks are removed. Retries keep
         # them: without, a callback that gives up and yields an item would confirm a ban page.
         repeatable = repeated(request)
@@ -266,7 +268,7 @@ class SimhashSpiderMiddleware(_SpiderMiddleware):
         self, page: PageState, response: Response, request: Request, *, by_engine: bool
     ) -> None:
         """Let the callback of a page run. :raises NearDuplicatePage: it must not run."""
-        self._asking_again.page_arrived(page)
+        running.set(page)
         if not page.dropped:
             self._copies.begins(page)
         else:
@@ -338,7 +340,6 @@ class SimhashSpiderMiddleware(_SpiderMiddleware):
             self._pages.stats.count("dropped_requests", dropped_requests)
         return [*items, *requests]
 
-    def _output_ended(self, page: PageState | None, *, failed: bool) -> None:
-        if page is not None:
-            page.handled = page.handled or not failed
-            self._copies.ended(page, failed=failed)
+    def _output_ended(self, page: PageState, *, failed: bool) -> None:
+        page.handled = page.handled or not failed
+        self._copies.ended(page, failed=failed)

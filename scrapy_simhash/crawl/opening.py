@@ -236,13 +236,5 @@ def _warning(path: Path, done: str, consequence: str) -> Iterator[None]:
     """Log a warning if something cannot be done with the file of a crawl's starts."""
     try:
         yield
-    except (
-        OSError,
-        ValueError,
-        TypeError,
-        KeyError,
-        AttributeError,
-        RecursionError,
-        OverflowError,
-    ) as error:
+    except Exception as error:  # noqa: BLE001 - whatever a damaged file contains
         logger.warning("simhash: %s cannot be %s (%s): %s", path, done, error, consequence)

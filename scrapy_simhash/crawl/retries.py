@@ -31,7 +31,7 @@ from scrapy.utils.datatypes import LocalCache
 from scrapy_simhash.url_patterns import url_pattern
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterator, Sequence
+    from collections.abc import Callable, Collection, Sequence
 
     from scrapy import Request
     from scrapy.http import Response
@@ -89,16 +89,14 @@ class DroppedCopy:
     outcome: Outcome | None = "dropped"
 
 
-class _CopiesByPage:
+class _CopiesByPage(dict[str, list[DroppedCopy]]):
     """Dropped copies by the key of the page that they are copies of, oldest page first."""
 
-    def __init__(self) -> None:
-        self.by_page: dict[str, list[DroppedCopy]] = {}
-        self.count = 0
+    count = 0
 
     def add(self, key: str, *copies: DroppedCopy) -> None:
         if copies:
-            self.by_page.setdefault(key, []).extend(copies)
+            self.setdefault(key, []).extend(copies)
             self.count += len(copies)
 
     def take(
@@ -106,10 +104,10 @@ class _CopiesByPage:
     ) -> list[DroppedCopy]:
         """Remove and return the copies of a page for which `is_taken` returns True."""
         taken, left = list[DroppedCopy](), list[DroppedCopy]()
-        for copy in self.by_page.pop(key, []):
+        for copy in self.pop(key, []):
             (taken if is_taken(copy) else left).append(copy)
         if left:
-            self.by_page[key] = left
+            self[key] = left
         self.count -= len(taken)
         return taken
 
@@ -117,35 +115,25 @@ class _CopiesByPage:
         self, is_taken: Callable[[DroppedCopy], bool] = lambda _: True
     ) -> list[list[DroppedCopy]]:
         """Remove and return the copies of each page for which `is_taken` returns True."""
-        return [self.take(key, is_taken) for key in [*self.by_page]]
+        return [self.take(key, is_taken) for key in [*self]]
 
 
-class KeptResponses:
+class KeptResponses(dict[DroppedCopy, "Response"]):
     """The last responses of dropped copies, up to 16 MB."""
 
-    def __init__(self) -> None:
-        self._responses: dict[DroppedCopy, Response] = {}
-        self._bytes = 0
-
-    def __iter__(self) -> Iterator[DroppedCopy]:
-        return iter([*self._responses])
+    _bytes = 0
 
     def keep(self, copy: DroppedCopy, response: Response) -> None:
         """Keep the response of a copy, and forget the oldest ones if there is no room."""
-        self._responses[copy] = response
+        self[copy] = response
         self._bytes += len(response.body)
         while self._bytes > _MAX_RESPONSE_BYTES:
-            self.take(next(iter(self._responses)))
-
-    def get(self, copy: DroppedCopy) -> Response | None:
-        """Return the response of a copy; None if it was not kept."""
-        return self._responses.get(copy)
+            self.take(next(iter(self)))
 
     def take(self, copy: DroppedCopy) -> Response | None:
         """Remove and return the response of a copy; None if it was not kept."""
-        response = self._responses.pop(copy, None)
-        if response is not None:
-            self._bytes -= len(response.body)
+        response = self.pop(copy, None)
+        self._bytes -= 0 if response is None else len(response.body)
         return response
 
 
@@ -197,10 +185,6 @@ class Retries:
         self.gives_items = False
         """The crawl has given items from pages. Set by `begin_giving`."""
 
-    def __contains__(self, key: str) -> bool:
-        """Return True if copies of a page are remembered that were dropped for good."""
-        return key in self._left.by_page
-
     @property
     def waiting(self) -> int:
         """Return the number of copies that are held or requested."""
@@ -223,7 +207,7 @@ class Retries:
         copy.answered = answered
         self._left.add(page, copy)
         while self._left.count > self._max_left:
-            oldest, copies = next(iter(self._left.by_page.items()))
+            oldest, copies = next(iter(self._left.items()))
             self._left.take(oldest, {copies[0]}.__contains__)
 
     def begin_giving(self) -> None:
@@ -240,15 +224,15 @@ class Retries:
 
         Copies of other content that is pending under the same key stay held.
         """
-        released = self._held.take(seen.key, lambda copy: self._rules.is_copy(copy.seen, seen))
-        needed = {copy for copy in released if self._is_needed(seen.key, copy)}
-        self.request([copy for copy in released if copy in needed], anew=False)
-        released = [copy for copy in released if copy not in needed]
-        self._request_outdated(seen)
+        needed, others = list[DroppedCopy](), list[DroppedCopy]()
+        for copy in self._held.take(seen.key, lambda copy: self._rules.is_copy(copy.seen, seen)):
+            (needed if self._is_needed(seen.key, copy) else others).append(copy)
+        self.request(needed, anew=False)
+        self._request_outdated(seen.key, seen.fingerprint)
         if self.gives_items and not gave_items:
-            self.look_again(released)
+            self.look_again(others)
         else:
-            for copy in released:
+            for copy in others:
                 self.leave(seen.key, copy, answered=gave_items)
 
     def _is_needed(self, key: str, copy: DroppedCopy) -> bool:
@@ -262,14 +246,16 @@ class Retries:
         :param refused: the spider has asked for the page again, so its content was a wrong one:
             request all copies.
         """
-        self._request_outdated(page)
+        self._request_outdated(page.key, page.fingerprint)
         self.look_again(self._held.take(page.key), all_at_once=refused)
 
-    def _request_outdated(self, settled: Observation) -> None:
+    def _request_outdated(self, under: str, fingerprint: int) -> None:
         """If a page came with other content, request the copies of the former one."""
-        key, _ = self._came.pop((settled.key, settled.fingerprint), (None, None))
-        for one in () if key is None else {key, settled.key}:
-            self.request(self._left.take(one, partial(self._is_outdated, settled)))
+        came = self._came.pop((under, fingerprint), None)
+        if came is not None:
+            key, page = came
+            for one in {key, under}:
+                self.request(self._left.take(one, partial(self._is_outdated, page)))
 
     def _is_outdated(self, page: Text, copy: DroppedCopy) -> bool:
         return not self._rules.same_text(copy.seen, page)
@@ -286,7 +272,7 @@ class Retries:
             self.request(self._left.take(key))
             return
         self._came[under, page.fingerprint] = key, page
-        for copy in self._left.by_page.get(key, ()):  # until then, they need no other answer
+        for copy in self._left.get(key, ()):  # until then, they need no other answer
             copy.answered = copy.answered or self._is_outdated(page, copy)
 
     def requested_by_callback(self, key: str) -> None:
@@ -363,10 +349,8 @@ class Retries:
 
     def _look_again_at_all(self) -> None:
         self._requested.clear()
-        for (under, _), (key, page) in self._came.items():  # whatever became of it
-            for one in {key, under}:
-                self.request(self._left.take(one, partial(self._is_outdated, page)))
-        self._came.clear()
+        for under, fingerprint in [*self._came]:  # whatever became of it
+            self._request_outdated(under, fingerprint)
         for copies in self._held.take_all():
             self.look_again(copies)
 
@@ -415,7 +399,7 @@ class Retries:
         first those of one page. The last ones first, because they may lead to others.
         """
         patterns = set()
-        for key, copies in reversed([*self._left.by_page.items()]):
+        for key, copies in reversed([*self._left.items()]):
             copy = next((one for one in reversed(copies) if not one.answered), None)
             pattern = "" if copy is None else url_pattern(copy.request.url)
             if copy and pattern not in patterns and self._tried[pattern] < _TRIED_COPIES:

@@ -10,8 +10,6 @@ import subprocess
 import sys
 from collections import deque
 from concurrent.futures import Future
-from itertools import islice
-from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 from scrapy_simhash.errors import WorkerError
@@ -24,7 +22,6 @@ START_TIMEOUT_S = 60.0
 # More threads of numpy would compete with the other workers. The environment may set more.
 _ONE_THREAD = dict.fromkeys(("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"), "1")
 _READ_BYTES = 1 << 18  # upper limit of one read
-_PARTS_AT_ONCE = 16  # of jobs that are sent; systems have limits
 # The code of a worker until this package can be imported. It takes over the parent's `sys.path`
 # first, so that no file in the working directory replaces a module of the standard library.
 _BOOTSTRAP = """
@@ -62,7 +59,7 @@ class WorkerProcess:
         self._start = Job(lambda: start)
         self.jobs: deque[Job] = deque()
         """The jobs without an answer. The worker works on the first one."""
-        self.unsent: deque[memoryview] = deque()
+        self.unsent = bytearray()
         """What the socket has not taken yet: `flush` when it can be written to."""
         self.silent_s = 0.0
         """How long no bytes went either way. The owner counts it."""
@@ -101,11 +98,9 @@ class WorkerProcess:
 
     def take(self, job: Job) -> None:
         """Take a job. :raises Exception: the content of the job cannot be had."""
-        # In parts, the body of a large page is not copied.
-        parts: list[bytes] = []
-        file: Any = SimpleNamespace(write=parts.append)
-        pickle.Pickler(file, pickle.HIGHEST_PROTOCOL).dump(job.make_content())
-        self.unsent += map(memoryview, [LENGTH.pack(sum(map(len, parts))), *parts])
+        content = pickle.dumps(job.make_content(), pickle.HIGHEST_PROTOCOL)
+        self.unsent += LENGTH.pack(len(content))
+        self.unsent += content
         self.flush()
         self.jobs.append(job)
 
@@ -113,12 +108,8 @@ class WorkerProcess:
         """Send as much as the socket takes."""
         try:
             while self.unsent:
-                sent = self.socket.sendmsg(islice(self.unsent, _PARTS_AT_ONCE))
+                del self.unsent[: self.socket.send(self.unsent)]
                 self.silent_s = 0.0
-                while self.unsent and sent >= len(self.unsent[0]):
-                    sent -= len(self.unsent.popleft())
-                if sent:
-                    self.unsent[0] = self.unsent[0][sent:]
         except BlockingIOError:
             pass
         except OSError:  # the worker has died: `receive` gives its last answers, and raises
