@@ -195,8 +195,9 @@ class CrawlIndex:
         """
         self._ran_late.pop(key, None)
         for one in [key] if other is None or other not in self._replaced else [key, other]:
-            self.contents.came_again(one, page)
-            self.retries.came_again(one, page, key)
+            if one in self.contents or one in self.retries:
+                self.contents.came_again(one, page)
+                self.retries.came_again(one, page, key)
 
     def settle_page(self, page: PageState, confirmed: bool) -> None:
         """Settle the observation of a page that is done."""

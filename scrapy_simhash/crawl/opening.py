@@ -172,28 +172,41 @@ class CrawlStarts(dict[str, int]):
     """
 
     def __init__(self, settings: BaseSettings) -> None:
+        super().__init__()
         directory = job_dir(settings)
         self._path = None if directory is None else Path(directory, FILE_NAME)
-        starts, self.gave = ({}, None) if self._path is None else _read(self._path)
+        self.gave: Remembered | None = None
         """What pages gave before a pause; None if the crawl is not resumed."""
-        super().__init__(starts)
+        if self._path is not None:
+            lost = (
+                "pages from before the pause count as pages of an earlier crawl, and copies of "
+                "them may pass"
+            )
+            with _warning(self._path, "read", lost):
+                if self._path.exists():
+                    self._read(json.loads(self._path.read_text(encoding="utf-8")))
+
+    def _read(self, content: dict[str, Any]) -> None:
+        starts = {str(name): int(number) for name, number in content["began"].items()}
+        if min(starts.values(), default=0) < 0:  # pages of all earlier crawls would be seen
+            raise ValueError(f"{starts} has negative numbers")
+        self.update(starts)
+        self.gave = Remembered()
+        if "gave" in content:
+            self.gave = Remembered.restored(content["gave"])
 
     def record(self, index: Index) -> None:
         """Store this crawl's first sequence number in an index."""
-        if self._path is not None:
-            self[index.location] = index.crawl_start
-            self._write(self.gave)  # a crawl that is killed knows it again
+        self[index.location] = index.crawl_start
+        self.pause(self.gave)  # a crawl that is killed knows it again
 
-    def pause(self, gave: Remembered) -> None:
+    def pause(self, gave: Remembered | None) -> None:
         """Store what the pages of the crawl gave."""
-        if self._path is not None:
-            self._write(gave)
-
-    def _write(self, gave: Remembered | None) -> None:
+        if self._path is None:
+            return
         content = {"began": self} if gave is None else {"began": self, "gave": gave}
         lost = "after a pause, copies of earlier pages of this crawl may pass"
-        path: Any = self._path
-        with _warning(path, "written", lost), replaced(path) as temporary:
+        with _warning(self._path, "written", lost), replaced(self._path) as temporary:
             temporary.write_text(json.dumps(content, default=_plain), encoding="utf-8")
 
     def delete(self) -> None:
@@ -209,26 +222,6 @@ class CrawlStarts(dict[str, int]):
 def _plain(value: Any) -> Any:
     """Return an object, or a container that JSON lacks, as JSON has it."""
     return vars(value) if is_dataclass(value) else [*value]
-
-
-def _read(path: Path) -> tuple[dict[str, int], Remembered | None]:
-    lost = (
-        "pages from before the pause count as pages of an earlier crawl, and copies of them may "
-        "pass"
-    )
-    starts: dict[str, int] = {}
-    gave = None
-    with _warning(path, "read", lost):
-        if path.exists():
-            content = json.loads(path.read_text(encoding="utf-8"))
-            found = {str(name): int(number) for name, number in content["began"].items()}
-            if min(found.values(), default=0) < 0:  # pages of all earlier crawls would be seen
-                raise ValueError(f"{found} has negative numbers")
-            starts = found
-            gave = Remembered()
-            if "gave" in content:
-                gave = Remembered.restored(content["gave"])
-    return starts, gave
 
 
 @contextmanager

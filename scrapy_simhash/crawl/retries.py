@@ -185,6 +185,10 @@ class Retries:
         self.gives_items = False
         """The crawl has given items from pages. Set by `begin_giving`."""
 
+    def __contains__(self, key: str) -> bool:
+        """Return True if copies of a page are remembered that were dropped for good."""
+        return key in self._left
+
     @property
     def waiting(self) -> int:
         """Return the number of copies that are held or requested."""

@@ -170,6 +170,10 @@ class Contents:
         # (content, True if it was refused although it gave items once)
         self._refused: deque[tuple[Text, bool]] = deque(maxlen=_REMEMBERED_REFUSED)
 
+    def __contains__(self, key: str) -> bool:
+        """Return True if a page was handled."""
+        return key in self._handled
+
     def handled(self, page: Observation, *, gave_items: bool) -> None:
         """Record that a page was handled without an error. If it gave items, such content is not
         refused any more, unless it gave items before it was refused, too.
