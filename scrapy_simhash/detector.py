@@ -266,20 +266,18 @@ class Detector:
     ) -> Evidence:
         names = extraction.names or Names(extraction.title, (extraction.heading,))
         title, heading = page_names(names, extraction.text, len(tokens))
-        beside = (
-            [*map(visible, extraction.states), capitalized(visible(extraction.text))]
-            if self.versions
-            else []
-        )
-        said = [*tokens, *beside]
-        said_hashes = np.concatenate((hashes, token_hashes(beside)))
+        content = b""
+        if self.versions:
+            beside = [*map(visible, extraction.states), capitalized(visible(extraction.text))]
+            said_hashes = np.concatenate((hashes, token_hashes(beside)))
+            content = content_bytes([*tokens, *beside], said_hashes)
         return Evidence(
             sketch=sketched,
             site=site_number(extraction.site),
             title=title,
             heading=heading,
             certainty=certainty,
-            content=content_bytes(said, said_hashes) if self.versions else b"",
+            content=content,
             links=links_sketch(extraction.targets),
             identity=identity_bytes(extraction.identities) + chosen_identity(extraction.distinct),
             label=label_of(extraction.heading or extraction.title),

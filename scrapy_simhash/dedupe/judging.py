@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from scrapy_simhash.dedupe.options import DedupeOptions
     from scrapy_simhash.dedupe.state import State
     from scrapy_simhash.index import Index, Observation
+    from scrapy_simhash.index.base import Action
 
 
 # Upper limit of a batch, whose records are written to the index together. A batch also ends before
@@ -54,9 +55,10 @@ class Judge:
         self._known = known
         self._detector = Detector(options.scheme, min_tokens=options.min_tokens)
         self.records_judged = checkpoint.records_after
-        # The batch: its verdicts, and the observations of its records by key.
+        # The batch: its verdicts, the observations of its records by key, and what was done.
         self._lines: list[bytes] = []
         self._observed: dict[str, Observation] = {}
+        self._acted: list[tuple[Observation, Action]] = []
         if checkpoint.index_entries is None:
             self.commit()
             state.sync()  # else a power loss could hide that the index has records of this run
@@ -100,9 +102,9 @@ class Judge:
         if (observation := verdict.observation) is not None:  # else it is known or skipped
             self._observed[observation.key] = observation
             if verdict.kind == "near-duplicate":
-                self._index.acted(observation, "dropped" if is_dropped else "tagged")
+                self._acted.append((observation, "dropped" if is_dropped else "tagged"))
             elif verdict.similar_to is not None:
-                self._index.acted(observation, "passed")
+                self._acted.append((observation, "passed"))
         if len(self._lines) == BATCH_RECORDS or verdict.kind == "changed":
             self.commit()
 
@@ -114,25 +116,26 @@ class Judge:
         if fingerprint is None:
             bits = self._options.scheme.bits
             return Verdict(kind="skipped", key=key, bits=bits, reason=skipped), False
-        in_scope = scope_filter(self._options.scope, key)
+        page = PageToObserve(key, fingerprint, evidence, scope_filter(self._options.scope, key))
         if self._known is not None:
-            page = PageToObserve(key, fingerprint, evidence, in_scope)
             verdict = self._detector.verdict(self._known.foresee(page), 0)
             if verdict.kind in ("near-duplicate", "unchanged"):
                 return replace(verdict, observation=None), True
-        page = PageToObserve(key, fingerprint, evidence, in_scope)
-        # Both contents of a key stay in the index.
-        if self._is_of_this_run(key) and self._index.foresee(page).kind == "changed":
-            key = f"{key}#{self.records_judged + 1}"
-        observation = self._index.observe(key, fingerprint, evidence, in_scope=in_scope)
+        [observation] = self._index.observe_all([page])
+        if observation.kind == "changed" and self._is_of_this_run(key):
+            # Both contents of a key stay in the index.
+            self._index.discard(observation)
+            page = page._replace(key=f"{key}#{self.records_judged + 1}")
+            [observation] = self._index.observe_all([page])
         return self._detector.verdict(observation, 0), False
 
     def commit(self) -> None:
         """Write the batch to the state, and then to the index."""
+        self._index.acted_all(*self._acted)
         self._state.append(self._checkpoint())
         self._index.confirm(*self._to_confirm())
-        self._lines.clear()
-        self._observed.clear()
+        for batch in (self._lines, self._observed, self._acted):
+            batch.clear()
 
     def finish(self) -> Checkpoint:
         """Commit the last batch, close the index, and return the last checkpoint."""
