@@ -46,7 +46,15 @@ _ADVICE = {
     "surplus_fields": "they have more fields than the first line; --delimiter names the character "
     "between fields",
     "not_json": "they are no JSON objects; --verdicts FILE shows which",
+    "not_csv": "a quote in them has no end; --verdicts FILE shows which",
     "no_field": "--text-field or --html-field names another field",
+    "too_large": "they are long; --max-bytes sets the limit",
+    "unreadable": "they cannot be opened or decompressed",
+}
+# Only if most records are skipped for them: many feeds have some such records.
+_USUAL = {
+    "few_tokens": "they are short; --min-tokens sets the limit",
+    "no_text": "no text was found in them; --text-field or --html-field names another field",
 }
 
 
@@ -103,16 +111,17 @@ def _report(summary: DedupeSummary, options: argparse.Namespace) -> int:
     if options.output != "-":
         names = ("output", "verdicts", "index")
         show_result(options, vars(summary) | {name: getattr(options, name) for name in names})
-    for reason, advice in _ADVICE.items():
-        if count := summary.skipped[reason]:
+    for reason, advice in (_ADVICE | _USUAL).items():
+        count = summary.skipped[reason]
+        if count > (summary.records / 2 if reason in _USUAL else 0):
             note(f"{count:,} of {summary.records:,} records were not judged ({reason}): {advice}")
     for name, why in summary.damaged.items():
-        note(f"error: {name} is damaged ({why}): the rest could not be read")
+        note(f"error: {name} cannot be read to its end ({why})")
     if not summary.records:
         note(
             f"error: there is no record in {', '.join(map(printable, options.files))}. Is it the "
             "right file, and --format, if given, the right format? Of WARC, the records of the "
-            "types response, resource and conversion are judged"
+            "types response, resource and conversion are judged, and of folders HTML pages"
         )
     return 1 if summary.damaged or not summary.records else 0
 

@@ -9,6 +9,7 @@ import re
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from scrapy_simhash.documents.escaping import printable
 from scrapy_simhash.errors import SimhashError
 from scrapy_simhash.markup import begins_as_html
 from scrapy_simhash.names.names import NAME_FIELDS
@@ -29,7 +30,7 @@ INNER_FIELDS = ("rendered", "value", "text", "html", "raw")
 _LANGUAGE = re.compile(r"(?!id\Z)[a-z]{2}(?:[-_][a-z]{2,4})?")
 # Objects with facts about a record, such as its name.
 _ABOUT_FIELDS = ("meta", "metadata")
-_MAX_DEPTH = 3
+_MAX_DEPTH = 4
 _SHOWN_FIELDS = 12  # upper limit in messages
 
 
@@ -57,7 +58,7 @@ def find_fields(
 
     :param names: the names of all columns, if the format has any. If the records have no fields
         either, the result is `asked`.
-    :param records: the first records. A usual field is used if it has a text in one of them.
+    :param records: the first records. A usual field that has a text in one of them is preferred.
     :raises SimhashError: `asked` names a field that is missing, or no field can be the text.
     """
     inside = (name for record in records for name in _names_in(record))
@@ -93,10 +94,11 @@ def _with_content(
     texts = {name: text for name in names if (text := _first_text(name, records)) is not None}
     outer = [name for name in texts if "." not in name]
     inner = [name for name in texts if name.lower().split(".")[-2:][0] not in NAME_FIELDS]
-    for candidates in (outer, inner):
+    blank = [name for name in names if not any(value_of(each, name) for each in records)]
+    for candidates in (outer, inner, blank):
         for usual in (*TEXT_FIELDS, *HTML_FIELDS):
             if (name := _named(usual, candidates)) is not None:
-                is_page = usual in HTML_FIELDS or begins_as_html(texts[name])
+                is_page = usual in HTML_FIELDS or begins_as_html(texts.get(name, ""))
                 return replace(asked, html=name) if is_page else replace(asked, text=(name,))
     for record in records:
         for name in names:
@@ -161,6 +163,6 @@ def _first_text(name: str, records: Iterable[Mapping[str, Any]]) -> str | None:
 
 
 def _listed(names: Sequence[str]) -> str:
-    shown = ", ".join(map(repr, names[:_SHOWN_FIELDS]))
+    shown = ", ".join(repr(printable(name)) for name in names[:_SHOWN_FIELDS])
     more = len(names) - _SHOWN_FIELDS
     return shown + (f" and {more} more" if more > 0 else "")

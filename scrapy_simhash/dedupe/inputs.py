@@ -277,7 +277,7 @@ class Inputs:
         # Unreadable records are skipped, unless one is needed to find the fields.
         if not (asked.text or asked.html):
             for damaged, reason in self.damaged.items():
-                raise SimhashError(f"{damaged} is damaged ({reason}): no record can be read")
+                raise SimhashError(f"{damaged}: no record can be read: {reason}")
             if sample and {*sample} == {"surplus_fields"}:
                 raise SimhashError(
                     f"{name}: all records have more fields than the first line: put values with "

@@ -7,6 +7,8 @@ import io
 import json
 import re
 import sys
+from collections import deque
+from functools import partial
 from itertools import chain, islice
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -148,34 +150,70 @@ def written_row(row: Sequence[object] | str, layout: Layout, encoding: str) -> b
         return out.getvalue().encode(encoding, "backslashreplace")
 
 
+class _Lines:
+    """Lines that can be read again.
+
+    :ivar taken: those of the row that is being read.
+    """
+
+    def __init__(self, lines: Iterable[str]) -> None:
+        self._lines = iter(lines)
+        self._again: list[str] = []
+        self.taken: list[str] = []
+
+    def __iter__(self) -> Iterator[str]:
+        return self
+
+    def __next__(self) -> str:
+        self.taken.append(self._again.pop() if self._again else next(self._lines))
+        return self.taken[-1]
+
+    def read_again(self) -> None:
+        """Read all lines of the row again but the first."""
+        self._again += reversed(self.taken[1:])
+
+
 def _rows(
     lines: Iterable[str], layout: Layout, *, strict: bool = False
 ) -> Iterator[list[str] | str]:
-    """Yield the fields of each row; one that is no CSV is a text."""
-    taken: list[str] = []
-    reader = _reader(_noted(lines, taken), layout, strict=strict)
+    """Yield the fields of each row; one that is no CSV is a text.
+
+    A quote without an end would join a row with those after it. If its first two lines are rows
+    themselves, it ends with the first one.
+    """
+    source = _Lines(lines)
+    reader = _reader(source, layout, strict=strict)
     while True:
         row: list[str] | str | None
         try:
             row = next(reader, None)
         except csv.Error:
-            row = "".join(taken)
+            row = "".join(source.taken)
         if row is None:
             return
+        if len(source.taken) > 1 and _has_open_quote(source.taken, layout):
+            row = next(_reader([source.taken[0].rstrip("\r\n")], layout))
+            source.read_again()
         yield row
-        taken.clear()
+        source.taken.clear()
 
 
-def _noted(lines: Iterable[str], taken: list[str]) -> Iterator[str]:
-    for line in lines:
-        taken.append(line)
-        yield line
+def _has_open_quote(lines: list[str], layout: Layout) -> bool:
+    """Return True for the lines of a row that a quote joins which has no end."""
+    try:
+        deque(_reader(lines, layout, strict=True), maxlen=0)
+    except csv.Error:
+        width = len(layout.columns)
+        return width > 1 and all(
+            len(next(_reader([line], layout), ())) == width for line in lines[:2]
+        )
+    return False
 
 
 def _reader(lines: Iterable[str], layout: Layout, *, strict: bool = False) -> Any:
     csv.field_size_limit(sys.maxsize)
     if layout.escapes:
-        lines = (_ESCAPED_QUOTE.sub(r'\1""', line) for line in lines)
+        lines = map(partial(_ESCAPED_QUOTE.sub, r'\1""'), lines)
     return csv.reader(
         lines, delimiter=layout.delimiter, skipinitialspace=layout.spaced, strict=strict
     )

@@ -21,6 +21,14 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
 GZIP_MARK = b"\x1f\x8b"
+# The first bytes of files that are compressed in other ways, which are not read.
+_OTHER_MARKS = (
+    b"BZh91AY&SY",
+    b"\xfd7zXZ\0",
+    b"\x28\xb5\x2f\xfd",
+    b"PK\x03\x04",
+    b"7z\xbc\xaf\x27\x1c",
+)
 _BUFFER_BYTES = 1 << 18
 
 
@@ -92,12 +100,16 @@ def uncompressed(stream: BinaryIO) -> Iterator[io.BufferedReader]:
 
     If the data is damaged, the stream ends before the damage.
 
-    :raises DamagedFile: at exit, if the caller has read up to the damage.
+    :raises DamagedFile: its content is compressed in another way; at exit, if the caller has read
+        up to the damage.
     """
     buffered: Any = stream
     if not hasattr(stream, "peek"):
         buffered = io.BufferedReader(buffered)
-    if not buffered.peek(2).startswith(GZIP_MARK):
+    start = buffered.peek(len(max(_OTHER_MARKS, key=len)))
+    if start.startswith(_OTHER_MARKS):
+        raise DamagedFile("it is compressed, and not with gzip: decompress it first")
+    if not start.startswith(GZIP_MARK):
         yield buffered
         return
     content = Gunzip(fileobj=buffered, mode="rb")

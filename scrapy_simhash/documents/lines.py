@@ -95,6 +95,8 @@ _BETWEEN = re.compile(r"[\s,\[\]\x1e\ufeff]*")
 _AROUND = b"\xef\xbb\xbf\x1e \t\r\n"
 # Not a line of a log, such as `[INFO]`, nor an array of values that are no objects.
 _BEGINS_VALUE = re.compile(rb"\{|\[\s*(?:\{.*)?", re.DOTALL)
+# Many programs write tabs and other control characters in strings as they are.
+_LENIENT = json.JSONDecoder(strict=False)
 
 
 def json_parts(lines: Iterable[bytes], encoding: str, max_bytes: int) -> Iterator[Part]:
@@ -120,12 +122,10 @@ def json_parts(lines: Iterable[bytes], encoding: str, max_bytes: int) -> Iterato
         at -= start
         pending.clear()
         while (between := _BETWEEN.match(text, at)) and (at := between.end()) < len(text):
-            reason: str | None = None
             end: int | None
             try:
                 _, end = decode(text, at)
             except (ValueError, RecursionError) as error:
-                reason = "not_json"
                 # No token of JSON contains a line break, so only a value that is cut off has its
                 # error at the end.
                 is_cut_off = not text[getattr(error, "pos", at) :].strip()
@@ -134,7 +134,7 @@ def json_parts(lines: Iterable[bytes], encoding: str, max_bytes: int) -> Iterato
                 if line is not None:
                     break
                 end = len(text)
-            yield record_part(_bytes_of(text[at:end], encoding), max_bytes, reason)
+            yield record_part(_bytes_of(text[at:end], encoding), max_bytes)
             at = end
         needed = len(text) - at  # doubles, because parsing begins again
 
@@ -165,12 +165,12 @@ def begins_value(line: bytes) -> bool:
 
 
 def parse_json(content: bytes, encoding: str) -> dict[str, Any]:
-    """Return a JSON object.
+    """Return a JSON object. Its strings may contain control characters.
 
     :raises Unreadable: the content is no JSON object, or not in that encoding.
     """
     try:
-        record = json.loads(content.decode(encoding).strip("\ufeff\x1e, \t\r\n"))
+        record = _LENIENT.decode(content.decode(encoding).strip("\ufeff\x1e, \t\r\n"))
     except UnicodeError:
         raise Unreadable("not_its_encoding", detail=f"it is not {encoding}") from None
     except (ValueError, RecursionError):

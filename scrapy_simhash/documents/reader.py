@@ -128,7 +128,7 @@ class DocumentReader:
             decode = decoded if is_html or begins_as_html_bytes(whole) else decoded_file
             yield document_of(name, decode(whole), html=is_html)
         except DamagedFile as error:
-            yield Unreadable("damaged gzip", name, str(error))
+            yield Unreadable("cannot be read to its end", name, str(error))
         except Unreadable as error:
             yield Unreadable(error.reason, name, error.detail)
         except OSError as error:

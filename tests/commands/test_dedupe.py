@@ -146,7 +146,11 @@ def test_what_was_not_judged_is_said(run, folder):
     assert "1 of 3 records were not judged (not_its_encoding): --encoding names another" in ran.err
     written(folder, '{"url": 1, "text": "a"}\n{"url": 2\n', "broken.jsonl")
     advice = run("dedupe", "broken.jsonl", "-o", "o.jsonl").err
+    assert "1 of 2 records were not judged (few_tokens)" not in advice
     assert "1 of 2 records were not judged (not_json): they are no JSON objects" in advice
+    written(folder, '{"url": 1, "text": "a"}\n' * 3, "short.jsonl")
+    advice = run("dedupe", "short.jsonl", "-o", "s.jsonl").err
+    assert "3 of 3 records were not judged (few_tokens): they are short; --min-tokens" in advice
     (folder / "site").mkdir()
     written(folder / "site", "<p>x</p>", "a.php?t=1")
     written(folder / "site", "p {}", "a.css")
@@ -172,7 +176,7 @@ def test_a_file_that_is_damaged_ends_with_1(run, folder):
     ran = run("dedupe", "in.jsonl.gz", "-o", "out.jsonl")
     assert ran.code == 1
     said = "Compressed file ended before the end-of-stream marker was reached"
-    assert f"error: in.jsonl.gz is damaged ({said})" in ran.err
+    assert f"error: in.jsonl.gz cannot be read to its end ({said})" in ran.err
     # All that can be read is there, and the line in which it ends.
     first, *_, last = (folder / "out.jsonl").read_bytes().splitlines()
     assert [line for line in ran.out.splitlines() if "not_json" in line] == ["  not_json  1"]

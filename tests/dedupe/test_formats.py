@@ -203,13 +203,18 @@ REFUSED = {
         r"'data.posts' is a list of objects.*jq -c '.data.posts\[\]'",
     ),
     "in.jsonl.bz2": ("BZh", "decompress it"),
+    **{
+        f"in.{number}.jsonl": (mark, "no record can be read: it is compressed.*decompress it")
+        for number, mark in enumerate(("BZh91AY&SY", b"\xfd7zXZ\0", b"\x28\xb5\x2f\xfd", "PK\3\4"))
+    },
+    "in.tsv": (f"1\t{text(1)}\n2\tb\n", "…': name it with --text-field"),
 }
 
 
 @pytest.mark.parametrize("name", REFUSED)
 def test_what_is_refused_says_what_to_do(tmp_path, name):
     content, said = REFUSED[name]
-    (tmp_path / name).write_text(content)
+    (tmp_path / name).write_bytes(content if isinstance(content, bytes) else content.encode())
     with pytest.raises(SimhashError, match=said):
         run(tmp_path, name)
 
@@ -277,6 +282,11 @@ PAGE = "<!DOCTYPE html><html><p>x</p></html>"
         ({"text": "", "article": "t"}, Fields(text=("article",))),
         ({"text": None, "content": " ", "raw_html": "h"}, Fields(html="raw_html")),
         ({"": "0", "content": "t"}, Fields(text=("content",))),
+        ({"story": None, "text": None, "html": ""}, Fields(text=("text",))),
+        (
+            {"data": {"attributes": {"body": {"value": "t"}}}},
+            Fields(text=("data.attributes.body.value",)),
+        ),
     ],
 )
 def test_usual_names(record, found):

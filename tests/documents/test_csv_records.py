@@ -146,5 +146,17 @@ def test_rows_over_several_lines():
         (["1", "x\r\ny"], None),
         (["2", 'he "said"'], None),
         (["\t"], None),
-        (["3", "open\r\n4,z\r\n"], "not_csv"),
+        (["3", "open"], None),
+        (["4", "z"], None),
     ]
+
+
+@pytest.mark.parametrize("delimiter", [",", "\t"])
+def test_a_quote_without_an_end_joins_no_rows(delimiter):
+    rows = [["1", '"5 apples'], ["2", "b"], ["3", '"c "d" e"'], ["4", '"e'], ["5", "f"]]
+    content = "\n".join(delimiter.join(row) for row in [["a", "b"], *rows]).encode()
+    found = [(part.row[0], part.reason) for part in parts(content)]
+    assert found == [(row[0], None) for row in rows]
+    # A line of a text is no row, so it belongs to the row before it.
+    content = b'a,b,c\n1,2,"He said\n"no" and left"\n4,5,6\n'
+    assert len(parts(content)) == 2

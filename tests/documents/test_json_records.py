@@ -2,6 +2,7 @@
 
 import io
 import json
+from contextlib import suppress
 
 import pytest
 from hypothesis import given, settings
@@ -48,7 +49,8 @@ def test_arrays(objects, indent, encoding):
 def test_any_content_ends(pieces):
     for data, reason in parts(b"".join(pieces)):
         if reason is None:
-            json.loads(data)
+            with suppress(Unreadable):
+                parse_json(data, "utf-8")
 
 
 @pytest.mark.parametrize("indent", [None, 2])
@@ -61,7 +63,18 @@ def test_a_broken_object_ends_before_the_next(indent):
     else:
         content = b"[\n" + b",\n".join(b"  " + i.replace(b"\n", b"\n  ") for i in items) + b"\n]\n"
         items = [item.replace(b"\n", b"\n  ") for item in items]
-    assert parts(content) == list(zip(items, (None, "not_json") * 2, strict=True))
+    assert parts(content) == [(item, None) for item in items]
+    for item in (items[1], items[3]):
+        with pytest.raises(Unreadable, match="not_json"):
+            parse_json(item, "utf-8")
+
+
+@pytest.mark.parametrize("before", ["", "[\n  ", "[\n  {},\n  "])
+def test_strings_may_contain_control_characters(before):
+    item = '{"a": "x\ty\0z",\n "b": 1}'
+    content = f"{before}{item},\n{before[-2:]}{item}".encode()
+    *_, (one, _), (other, _) = parts(content)
+    assert parse_json(one, "utf-8") == parse_json(other, "utf-8") == {"a": "x\ty\0z", "b": 1}
 
 
 def test_objects_that_cannot_be_used():
