@@ -25,10 +25,10 @@ from scrapy_simhash.dedupe.options import (
     DedupeOptions,
     DedupePaths,
     Fields,
-    Format,
 )
 from scrapy_simhash.documents.escaping import printable
 from scrapy_simhash.documents.files import file_path, standard_input
+from scrapy_simhash.documents.formats import Format
 
 if TYPE_CHECKING:
     import argparse

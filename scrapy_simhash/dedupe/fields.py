@@ -10,6 +10,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from scrapy_simhash.documents.escaping import printable
+from scrapy_simhash.documents.values import INNER_FIELDS, value_of
 from scrapy_simhash.errors import SimhashError
 from scrapy_simhash.markup import begins_as_html
 from scrapy_simhash.names.names import NAME_FIELDS
@@ -24,28 +25,12 @@ TEXT_FIELDS = (
     *("text", "content", "body", "article", "main_text", "full_text", "markdown", "paragraphs"),
 )
 HTML_FIELDS = ("html", "raw_html", "page_html", "body_html", "content_html")
-# Usual names of the text in an object, such as {"content": {"rendered": "…"}}.
-INNER_FIELDS = ("rendered", "value", "text", "html", "raw")
-# So has one in several languages: {"title": {"en-US": "…"}}.
+# Names of the text in an object that has it in several languages: {"title": {"en-US": "…"}}.
 _LANGUAGE = re.compile(r"(?!id\Z)[a-z]{2}(?:[-_][a-z]{2,4})?")
 # Objects with facts about a record, such as its name.
 _ABOUT_FIELDS = ("meta", "metadata")
 _MAX_DEPTH = 4
 _SHOWN_FIELDS = 12  # upper limit in messages
-
-
-def value_of(record: Mapping[str, Any], name: str) -> Any:
-    """Return the value of a field, which may be in an object in the record; None without one."""
-    if name in record:
-        return record[name]
-    outer, dot, inner = name.partition(".")
-    while dot:
-        value = record.get(outer)
-        if isinstance(value, dict) and (found := value_of(value, inner)) is not None:
-            return found
-        more, dot, inner = inner.partition(".")
-        outer = f"{outer}.{more}"
-    return None
 
 
 def find_fields(

@@ -11,11 +11,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from scrapy_simhash.confirmation import UNCONFIRMED
-from scrapy_simhash.dedupe.fields import INNER_FIELDS, value_of
 from scrapy_simhash.detector import Detector, PageFingerprint, evidence_of
 from scrapy_simhash.documents.decoding import decoded, is_html_response, without_surrogates
 from scrapy_simhash.documents.files import DamagedFile, uncompressed
 from scrapy_simhash.documents.lines import Unreadable, parse_json
+from scrapy_simhash.documents.values import text_of, value_of
 from scrapy_simhash.documents.warc import WarcPage, read_page
 from scrapy_simhash.evidence import NO_EVIDENCE, Evidence
 from scrapy_simhash.extraction import Extraction, plain_text
@@ -30,7 +30,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterable, Sequence
     from concurrent.futures import Future
 
-    from scrapy_simhash.dedupe.options import DedupeOptions, Fields, Format
+    from scrapy_simhash.dedupe.options import DedupeOptions, Fields
+    from scrapy_simhash.documents.formats import Format
 
 
 Record: TypeAlias = "tuple[str, bytes | str]"
@@ -128,7 +129,7 @@ class Fingerprinter:
 
     def _content(self, record: dict[str, Any]) -> _Content:
         fields = self._fields
-        names = names_of_record(_text_of(value_of(record, name)) for name in fields.names or ())
+        names = names_of_record(text_of(value_of(record, name)) for name in fields.names or ())
         distinct = {name: _values(value_of(record, name)) for name in fields.distinct}
         values = [
             value
@@ -143,8 +144,8 @@ class Fingerprinter:
             text = html if is_page else plain_text(html)
         else:
             is_page = False
-            text = "\n".join(map(_text_of, values))
-        own = {n: _text_of(value) for n, value in record.items() if n.lower() in IDENTITY_FIELDS}
+            text = "\n".join(map(text_of, values))
+        own = {n: text_of(value) for n, value in record.items() if n.lower() in IDENTITY_FIELDS}
         identities = tuple(identities_of_record(own, text))
         found = Extraction(text, *names, identities=identities, distinct=distinct)
         if is_page:
@@ -187,17 +188,6 @@ class Fingerprinter:
         if len(body) > self._max_bytes:
             raise Unreadable("too_large")
         return decoded(body, content_type)
-
-
-def _text_of(value: Any) -> str:
-    """Return the text of a field, as `SIMHASH_ITEM_FIELDS` reads it; of an object, that inside."""
-    if value is None:
-        return ""
-    if isinstance(value, (list, tuple)):
-        return "\n".join(_text_of(part) for part in value if part is not None)
-    if isinstance(value, dict):
-        value = next((value[name] for name in INNER_FIELDS if value.get(name)), value)
-    return plain_text(without_surrogates(str(value)))
 
 
 def _values(value: Any) -> list[str]:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from scrapy_simhash.dedupe.fields import find_fields
 from scrapy_simhash.documents.csv_records import Layout, csv_parts, layout_of
-from scrapy_simhash.documents.decoding import HTML_ENDINGS, decoded
+from scrapy_simhash.documents.decoding import decoded
 from scrapy_simhash.documents.files import (
     DamagedFile,
     files_in,
@@ -21,6 +21,7 @@ from scrapy_simhash.documents.files import (
     path_name,
     uncompressed,
 )
+from scrapy_simhash.documents.formats import format_of, format_of_name
 from scrapy_simhash.documents.lines import (
     Part,
     Unreadable,
@@ -42,18 +43,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from scrapy_simhash.dedupe.fingerprinting import Record
-    from scrapy_simhash.dedupe.options import DedupeOptions, DedupePaths, Fields, Format
+    from scrapy_simhash.dedupe.options import DedupeOptions, DedupePaths, Fields
+    from scrapy_simhash.documents.formats import Format
 
 STANDARD_INPUT = "standard input"
-_ENDINGS: dict[str, Format] = {
-    **dict.fromkeys((".jl", ".jsonl", ".jsonlines", ".ndjson"), "json-lines"),
-    **dict.fromkeys(HTML_ENDINGS, "html"),
-    **dict.fromkeys((".parquet", ".pq"), "parquet"),
-    **dict.fromkeys((".csv", ".tsv"), "csv"),
-    ".json": "json",
-    ".warc": "warc",
-    ".wet": "warc",
-}
 _UNREAD = (".bz2", ".xz", ".zst", ".zip", ".7z")  # of the compressed files, gzip is read
 # The fields are found in at most this many records.
 _SAMPLED_RECORDS = 100
@@ -293,7 +286,7 @@ class Inputs:
 
 def _is_page(file: Path) -> bool:
     """Return True for a file whose name or beginning is that of an HTML page."""
-    if file.name.lower().removesuffix(".gz").endswith(HTML_ENDINGS):
+    if format_of_name(file.name) == "html":
         return True
     try:
         with file.open("rb") as stream, uncompressed(stream) as content:
@@ -305,11 +298,3 @@ def _is_page(file: Path) -> bool:
 def changed_error(name: str) -> SimhashError:
     """Return the error for an input that has changed since the run began."""
     return SimhashError(f"{name} has changed since the run began: begin again with --restart")
-
-
-def format_of(path: Path) -> Format | None:
-    """Return the format of a file by its name, or None if unknown; ``html`` for a folder."""
-    if path.is_dir():
-        return "html"
-    name = path.name.lower().removesuffix(".gz")
-    return next((form for ending, form in _ENDINGS.items() if name.endswith(ending)), None)

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 from scrapy_simhash.detector import DEFAULT_MAX_BYTES, DEFAULT_MIN_TOKENS
 from scrapy_simhash.documents.files import real_path
@@ -19,12 +19,11 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from scrapy_simhash.confirmation import Confirmation
+    from scrapy_simhash.documents.formats import Format
     from scrapy_simhash.policy import PolicyAction
     from scrapy_simhash.scheme import Scheme
     from scrapy_simhash.sites import Scope
 
-
-Format = Literal["json-lines", "json", "csv", "parquet", "html", "warc"]
 
 DEFAULT_TAGS = {name: f"simhash_{name}" for name in (*TAGGED_FIELDS, "cluster")}
 STANDARD_OUTPUT = Path("-")

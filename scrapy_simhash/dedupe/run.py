@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from scrapy_simhash.dedupe import writing
 from scrapy_simhash.dedupe.fingerprinting import Fingerprinter, Workers
-from scrapy_simhash.dedupe.inputs import InputFile, Inputs, changed_error, format_of
+from scrapy_simhash.dedupe.inputs import InputFile, Inputs, changed_error
 from scrapy_simhash.dedupe.judging import DedupeSummary, Judge
 from scrapy_simhash.dedupe.options import (
     STANDARD_OUTPUT,
@@ -20,6 +20,7 @@ from scrapy_simhash.dedupe.options import (
 )
 from scrapy_simhash.dedupe.state import FORMAT, Checkpoint, State
 from scrapy_simhash.documents.files import discard, move_into_place, real_path, sync_file
+from scrapy_simhash.documents.formats import format_of
 from scrapy_simhash.errors import SimhashError
 from scrapy_simhash.index import open_index, read_manifest
 from scrapy_simhash.index.manifest import FILE_NAME as MANIFEST

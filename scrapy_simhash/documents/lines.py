@@ -48,7 +48,7 @@ class Unreadable(SimhashError):
         self.reason, self.key, self.detail = reason, key, detail
 
 
-def ascii_lines(stream: io.BufferedReader, encoding: str) -> tuple[Iterable[bytes], str]:
+def ascii_lines(stream: io.BufferedReader, encoding: str) -> tuple[Iterator[bytes], str]:
     """Return the lines of a stream, with their ends, and their encoding, which is based on ASCII:
     UTF-16 and the like become UTF-8. If all line breaks are CR, as on old Macs, they become LF.
 
@@ -64,8 +64,8 @@ def ascii_lines(stream: io.BufferedReader, encoding: str) -> tuple[Iterable[byte
         lines, encoding = _utf8_lines(stream, encoding), "utf-8"
     first = next(lines, b"")
     if b"\r" in first and b"\n" not in first:
-        return [line + b"\n" for line in first.removesuffix(b"\r").split(b"\r")], encoding
-    return chain([first], lines) if first else (), encoding
+        return (line + b"\n" for line in first.removesuffix(b"\r").split(b"\r")), encoding
+    return chain([first] if first else [], lines), encoding
 
 
 def _utf8_lines(stream: io.BufferedReader, encoding: str) -> Iterator[bytes]:

@@ -7,19 +7,21 @@ item of a list. For a file or document that cannot be read, `Unreadable` says wh
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from itertools import chain
 from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
 
 from scrapy_simhash.documents.decoding import (
-    HTML_ENDINGS,
     begins_as_html_bytes,
     decoded,
     decoded_file,
     without_surrogates,
 )
 from scrapy_simhash.documents.files import DamagedFile, files_in, path_name, uncompressed
+from scrapy_simhash.documents.formats import format_of_name
 from scrapy_simhash.documents.lines import (
     Unreadable,
     ascii_lines,
+    begins_value,
     json_parts,
     line_parts,
     parse_json,
@@ -36,7 +38,6 @@ if TYPE_CHECKING:
     from scrapy_simhash.extraction import Extraction
 
 DEFAULT_MAX_BYTES = 64 << 20
-_JSON_ENDINGS = (".jsonl", ".jl", ".ndjson", ".json")
 _SHOWN_FIELDS = 8
 _NO_TEXT, _NOT_EXTRACTED = "no text in it", "no text could be extracted"
 _WORDS = {"not_json": "not a JSON object", "not_its_encoding": "not of its encoding"}
@@ -88,9 +89,10 @@ class Document(NamedTuple):
 class DocumentReader:
     """A reader of documents.
 
-    :param text_field: field of a JSON object that contains the text of the document.
-    :param name_field: field with its name; None for ``url`` or, if that is missing, ``id``. The
-        default name is FILE:NUMBER, with the number of the line or item.
+    :param text_field: field of a JSON object that contains the text of the document. One in another
+        object has a dot in its name.
+    :param name_field: field with its name, likewise; None for ``url`` or, if that is missing,
+        ``id``. The default name is FILE:NUMBER, with the number of the line or item.
     :param max_bytes: upper limit of a document.
     """
 
@@ -116,15 +118,17 @@ class DocumentReader:
 
     def stream(self, name: str, stream: BinaryIO) -> Iterator[Document | Unreadable]:
         """Yield the documents of a file: JSON by its name, HTML by its name or beginning."""
-        lower = name.lower().removesuffix(".gz")
+        found = format_of_name(name)
         try:
             with uncompressed(stream) as content:
-                if lower.endswith(_JSON_ENDINGS):
-                    yield from self._json(name, content, is_lines=not lower.endswith(".json"))
+                if found in ("json", "json-lines"):
+                    yield from self._json(name, content, is_json=found == "json")
                     return
                 whole = content.read(self.max_bytes + 1)
+            if found in ("csv", "parquet", "warc"):
+                raise Unreadable(f"{found} is not read here", detail="write it as JSON lines")
             self._check_length(whole)
-            is_html = lower.endswith(HTML_ENDINGS)
+            is_html = found == "html"
             decode = decoded if is_html or begins_as_html_bytes(whole) else decoded_file
             yield document_of(name, decode(whole), html=is_html)
         except DamagedFile as error:
@@ -140,13 +144,16 @@ class DocumentReader:
             raise Unreadable(reason, detail="SIMHASH_MAX_BYTES sets the limit")
 
     def _json(
-        self, name: str, stream: io.BufferedReader, *, is_lines: bool
+        self, name: str, stream: io.BufferedReader, *, is_json: bool
     ) -> Iterator[Document | Unreadable]:
         """Yield the document of each line or item."""
         lines, encoding = ascii_lines(stream, "utf-8")
-        parts = line_parts(lines, self.max_bytes)
-        if not is_lines:
+        first = next(lines, b"")
+        lines = chain([first], lines)
+        if is_json or begins_value(first):
             parts = json_parts(lines, encoding, self.max_bytes)
+        else:
+            parts = line_parts(lines, self.max_bytes)
         for number, part in enumerate(parts, 1):
             place = f"{name}:{number}"
             try:
@@ -157,22 +164,23 @@ class DocumentReader:
                 yield Unreadable(_WORDS.get(error.reason, error.reason), place, error.detail)
 
     def _object(self, place: str, value: dict[str, Any]) -> Document:
-        text = value.get(self.text_field)
+        from scrapy_simhash.documents.values import text_of, value_of
+
+        text = value_of(value, self.text_field)
         if text is None:
             names = ", ".join(list(value)[:_SHOWN_FIELDS]) or "none"
             detail = f"it has {names}; name the one with the text with --text-field"
             raise Unreadable(f"no field {self.text_field!r}", detail=detail)
-        if not isinstance(text, str):
+        if not isinstance(text, (str, list, dict)):
             raise Unreadable(f"field {self.text_field!r} is not text")
         fields = ("url", "id") if self.name_field is None else (self.name_field,)
-        values = (value.get(field) for field in fields)
+        values = (value_of(value, field) for field in fields)
         name = next((str(v) for v in values if isinstance(v, (str, int)) and str(v).strip()), place)
-        text = without_surrogates(text)
-        if not begins_as_html(text):
-            from scrapy_simhash.extraction import plain_text
-
+        if isinstance(text, str) and begins_as_html(text):
+            text = without_surrogates(text)
+        else:
             try:
-                text = plain_text(text)
+                text = text_of(text)
             except ExtractionError as error:
                 raise Unreadable(_NOT_EXTRACTED, detail=str(error)) from error
         return document_of(without_surrogates(name), text)

@@ -128,10 +128,18 @@ def test_one_json_value_of_many_lines(write):
     assert read(path) == [Document("a", "one"), Document(f"{path}:2", "two")]
     assert read(write("one.json", json.dumps(items[0], indent=2))) == [Document("a", "one")]
     assert read(path, max_bytes=20)[0].reason == "longer than 20 bytes"
-    # Other JSON endings mean lines.
-    assert {item.reason for item in read(write("feed.jl", json.dumps(items, indent=2)))} >= {
-        "not a JSON object"
-    }
+    for indent in (None, 2):  # an array, whatever the ending
+        path = write("feed.jl", json.dumps(items, indent=indent))
+        assert read(path) == [Document("a", "one"), Document(f"{path}:2", "two")]
+
+
+def test_texts_in_objects_and_lists(write):
+    values = [
+        {"data": {"text": text}} for text in ("one", ["two", "<p>three</p>"], {"raw": "four"})
+    ]
+    path = write("a.jsonlines", lines(*values))
+    found = read(path, text_field="data.text", name_field="data.id")
+    assert [one.text for one in found] == ["one", "two\nthree", "four"]
 
 
 def test_folders_are_walked_in_order_without_what_is_hidden(write, tmp_path):
@@ -179,6 +187,8 @@ UTF_16 = lines({"text": "one"}, {"text": "two"}).encode("utf-16")
             (f"longer than {len(TEXT)} bytes", "SIMHASH_MAX_BYTES"),
         ),
         ("a.json", "[{\n", {}, ("not a JSON object", "")),
+        ("a.csv", "url,text\n1,a", {}, ("csv is not read here", "JSON lines")),
+        ("a.warc.gz", PACKED, {}, ("warc is not read here", "JSON lines")),
     ],
 )
 def test_what_is_skipped_and_why(write, name, content, options, said):
