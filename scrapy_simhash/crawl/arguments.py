@@ -242,7 +242,8 @@ class Arguments:
     def repeat(self, said: str, request: Request) -> bool:
         """Return True if a request carries several words that a page says, such as its name."""
         return any(
-            " " in text and text.strip() in said for text in texts_in(self._values(request)[1:])
+            " " in text and text.strip() in said
+            for text in map(str, values_in(self._values(request)[1:]))
         )
 
     def share_objects(self, one: Request, other: Request) -> bool:
@@ -270,29 +271,23 @@ def with_request(page: PageFingerprint, request: Request, request_hash: bytes) -
     return replace(page, evidence=page.evidence._replace(request=request_hash, depth=depth))
 
 
-def texts_in(value: Any, *, all_numbers: bool = False) -> Iterator[str]:
-    """Yield the texts in a value, and in the containers in it, dates as pages write them, and
-    numbers that may be prices.
-
-    :param all_numbers: yield other numbers, too.
+def values_in(value: Any) -> Iterator[str | float]:
+    """Yield the texts and numbers in a value, and in the containers in it, and dates as pages write
+    them.
     """
     if isinstance(value, enum.Enum):
         value = value.value
     if isinstance(value, (int, float)):
-        is_price = isinstance(value, float) and round(value, 2) == value >= 1  # no time, nor share
-        if all_numbers or is_price:
-            yield str(value).removesuffix(".0")
+        yield value
     elif isinstance(value, (set, frozenset)):
-        yield from sorted(
-            text for part in value for text in texts_in(part, all_numbers=all_numbers)
-        )
+        yield from sorted((one for part in value for one in values_in(part)), key=str)
     elif isinstance(value, (dict, list, tuple, deque)):
         for part in value.values() if isinstance(value, dict) else value:
-            yield from texts_in(part, all_numbers=all_numbers)
+            yield from values_in(part)
     elif (text := _written(value)) is not None:
         yield text
     elif ItemAdapter.is_item(value):
-        yield from texts_in(dict(ItemAdapter(value)), all_numbers=all_numbers)
+        yield from values_in(dict(ItemAdapter(value)))
 
 
 def _written(value: Any) -> str | None:

@@ -11,36 +11,67 @@ gave was never known.
 from __future__ import annotations
 
 from array import array
-from itertools import chain, islice, zip_longest
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
 from scrapy.utils.datatypes import LocalCache
 
+from scrapy_simhash.crawl.atoms import Atom, Kind, atoms_of, entry_of, read
 from scrapy_simhash.crawl.following import Following
-from scrapy_simhash.crawl.given import Given, OfCallback, Remembered, Said, stable_hash
-from scrapy_simhash.crawl.item_texts import ItemTexts, is_code
-from scrapy_simhash.crawl.page_texts import PageTexts, count_of, lacks, missing
+from scrapy_simhash.crawl.given import Given, OfCallback, Remembered
+from scrapy_simhash.crawl.page_texts import PageTexts, lacks, says
 from scrapy_simhash.sites import site_of
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
+    from collections.abc import Collection, Iterable, Sequence
 
     from scrapy import Request
     from scrapy.http import Response
 
     from scrapy_simhash.crawl.arguments import Arguments
+    from scrapy_simhash.crawl.given import Said
     from scrapy_simhash.crawl.settlement import PageState
     from scrapy_simhash.policy import MayGive, Policy
 
 _REMEMBERED_PAGES = 10_000
 _REMEMBERED_CALLBACKS = 1000
-_MAX_ITEMS = 3  # of a page whose words a copy may lack
-_MAX_CHARACTERS = 500  # of these words
-_MAX_NUMBERS = 10
+_MAX_ITEMS = 3  # of a page whose atoms a copy may lack
+_MAX_CHARACTERS = 500  # of these atoms
+_MAX_NUMBERS = 10  # of these atoms, each of which is counted
 _MAX_COMPARED_ITEMS = 250  # of a page; further ones of its copies pass
 _MAX_KNOWN = 1000  # hashes of entries of a page and its copies, to which those of copies are added
 _MAX_KNOWN_ITEMS = 100  # of a page and its copies; each is compared with an item of a further copy
+
+
+@dataclass
+class Compared:
+    """What the items of a copy are compared with.
+
+    :param texts: what the copy says, and `request_says` what its request says, and our verdict.
+    :param is_known: it is known what the page gave.
+    :param others: hashes of the atoms of each item of the page and of its earlier copies.
+    :param counts_foreign: foreign atoms count.
+    :param counted: kinds of atoms that count, if not only the request says them.
+    """
+
+    texts: PageTexts
+    request_says: str
+    is_known: bool
+    others: list[array[int]]
+    counts_foreign: bool
+    counted: set[Kind]
+
+    def has_own(self, atoms: Iterable[Atom]) -> bool:
+        """Return True if an item says what no other item says."""
+        own = {atom.hash for atom in atoms if self._counts(atom)}
+        return bool(own) and not any(own.issubset(one) for one in self.others)
+
+    def _counts(self, atom: Atom) -> bool:
+        if atom.kind in self.counted:
+            words = atom.text.casefold().split()
+            return any(not says(self.request_says, one) or self.texts.shows(one) for one in words)
+        return self.counts_foreign and self.texts.is_foreign(atom, self.request_says)
 
 
 class Copies:
@@ -80,31 +111,30 @@ class Copies:
         :param is_pending: the page may be at work, so that copies wait.
         """
         page, callback = self._page(key), self._callback(request)
+        texts = None if response is None else PageTexts(response)
         rows: tuple[tuple[MayGive, bool], ...] = (
             ("all", self._policy.follows_chains and page.items_lead_on),
             ("items", self._has_other_items(page, callback)),
-            ("items", self._is_lacking(page.said, key, request, response)),
+            ("items", self._is_lacking(page.said, key, (response or request).url, texts)),
             ("requests", self._leads_on(page, callback, is_pending)),
         )
         return {what for what, applies in rows if applies}
 
     def _has_other_items(self, page: Given, callback: OfCallback) -> bool:
         """Return True if each copy of a page may have items of its own: its items have foreign
-        words, or its callback gives lists.
+        atoms, or its callback gives lists.
         """
         return callback.gives_lists or page.said.has_foreign
 
-    def _is_lacking(
-        self, said: Said, key: str, request: Request, response: Response | None
-    ) -> bool:
-        """Return True if a copy on the same site lacks a word that the items of its page have from
-        the page, or has a number less often, so that it may have another one in its place.
+    def _is_lacking(self, said: Said, key: str, url: str, texts: PageTexts | None) -> bool:
+        """Return True if a copy on the same site has an atom of the items of its page less often,
+        so that it may have another one in its place.
+
+        :param texts: what the copy says; None if it was not kept.
         """
-        if not (said.words or said.numbers) or site_of((response or request).url) != site_of(key):
+        if not said.texts or site_of(url) != site_of(key):
             return False
-        return response is None or bool(
-            missing(said.words.split(), response) or _has_less(response, said.numbers)
-        )
+        return texts is None or any(texts.count(one, n) < n for one, n in said.texts.items())
 
     def _leads_on(self, page: Given, callback: OfCallback, is_pending: bool) -> bool:
         """Return True if a page led on, or if it is unknown whether it did."""
@@ -184,45 +214,60 @@ class Copies:
         self._remember(page)
         callback = self._callback(page.request)
         callback.gives_lists = callback.gives_lists or said.count > 1
-        texts = ItemTexts(item, page.request.url, response.url)
-        entry, hashes = texts.entry(), array("Q")
-        said.entries.extend(entry)
-        if said.count <= _MAX_ITEMS:
-            hashes = said.add_item(texts.hashes())
-            self._record(page, response, texts)
-        page.recorded_items[id(item)] = item, entry, hashes
+        values = read(item)
+        atoms = atoms_of(values) if said.count <= _MAX_ITEMS else []
+        self._add(page, item, entry_of(item, values, _urls(page, response)), atoms, said)
+        self._record(page, response, atoms)
+
+    def _add(
+        self,
+        page: PageState,
+        item: Any,
+        entry: Sequence[int],
+        atoms: Iterable[Atom],
+        *to: Said,
+    ) -> None:
+        """Add an item of a page to what the items of the page, or of its original, say."""
+        hashes = array("Q", sorted({atom.hash for atom in atoms}))
+        for said in to:
+            said.entries.extend(entry if len(said.entries) < _MAX_KNOWN else ())
+            if hashes and len(said.items) < _MAX_KNOWN_ITEMS:
+                said.items.append(hashes)
+        page.recorded_items[id(item)] = item, to, entry, hashes
 
     def take_back(self, page: PageState, item: Any) -> None:
         """Forget an item that the pipelines did not keep, so that copies may give it.
 
         :param item: the object that the callback yielded. Pipelines may have changed it since.
         """
-        _, entry, hashes = page.recorded_items.pop(id(item), (item, (), array("Q")))
-        known = self._page(page.original).said
-        for said in [known] if known is page.given.said else [known, page.given.said]:
-            said.items = [array("Q") if one == hashes else one for one in said.items]
-            for one in {*entry}.intersection(said.entries):
-                said.entries.remove(one)
+        if id(item) in page.recorded_items:
+            _, to, entry, hashes = page.recorded_items.pop(id(item))
+            del hashes[:]
+            for said in to:
+                for one in {*entry}.intersection(said.entries):
+                    said.entries.remove(one)
 
-    def _record(self, page: PageState, response: Response, item: ItemTexts) -> None:
-        """Record what of an item its page says, too."""
+    def _record(self, page: PageState, response: Response, atoms: Iterable[Atom]) -> None:
+        """Record which atoms of an item its page says, too, and if there are foreign ones."""
         said, url = page.given.said, page.request.url.casefold()
-        request_says = self._request_says(page, response)
-        said_alone = {*chain(*item.said)}
-        # The first words of all texts come first, because not all are kept.
-        in_turn = chain(*zip_longest(*item.words, *item.said))
-        words = [*dict.fromkeys(word for word in in_turn if word is not None)]
-        own = [word for word in words if word in said_alone or not (word in url or word.isdigit())]
-        # To search the page for words of URLs, which it lacks, takes long.
-        foreign = {word for word in words if lacks(request_says, word)}
-        lacking = {*missing(foreign.union(own), response)}
-        said.has_foreign = said.has_foreign or not foreign.isdisjoint(lacking)
-        for word in own:
-            if word not in lacking and len(said.words) < _MAX_CHARACTERS:
-                said.words += f" {word}"
-        for text in islice(item.numbers(), _MAX_NUMBERS - len(said.numbers)):
-            if count := count_of(text, response):
-                said.numbers[text] = count
+        texts, request_says = PageTexts(response), self._request_says(page, response)
+        left = _MAX_CHARACTERS - sum(map(len, said.texts))
+        numbers = 0
+        for kind, text, _ in atoms:
+            is_number = kind in ("code", "number")
+            numbers += is_number
+            if is_number:
+                is_kept = numbers <= _MAX_NUMBERS
+            elif kind in ("word", "name", "file", "digits"):
+                # To search the page for words of URLs, which it lacks, takes long.
+                if lacks(request_says, text) and texts.lacks(text):
+                    said.has_foreign = True
+                is_kept = kind != "digits" and not says(url, text)
+            else:
+                is_kept = False
+            if is_kept and left > 0 and (n := texts.count(text, most=None if is_number else 1)):
+                said.texts[text] = n
+                left -= len(text)
 
     def _request_says(self, page: PageState, response: Response) -> str:
         """Return what the request of a page says, and our verdict."""
@@ -231,56 +276,51 @@ class Copies:
         return f"{urls} {verdict} {self._arguments.shown(page.request)}".casefold()
 
     def _has_own(self, page: PageState, response: Response, item: Any, *, leads_on: bool) -> bool:
-        """Return True if an item of a copy says what no item of its page or of an earlier copy
-        says: a text with foreign words, another entry of a list, or words where the copy lacks some
-        of its page.
+        """Return True if an item of a copy is another entry of a list, or says what no item of its
+        page or of an earlier copy says.
 
-        :param leads_on: the callback runs for its requests, so any text with other words counts.
+        :param leads_on: the callback runs for its requests, so all words and codes count.
         """
-        original = page.original
-        known = self._pages.setdefault(original, self._page(original)).said
-        said, callback = page.given.said, self._callback(page.request)
+        known = self._pages.setdefault(page.original, self._page(page.original)).said
+        said, is_list = page.given.said, self._callback(page.request).gives_lists
         said.count += 1
-        if said.count == 1:
-            page.known_items = len(known.items)
-            is_same_site = site_of(response.url) == site_of(original)
-            words = [word for word in known.words.split() if word.isalpha() or word.isdigit()]
-            page.is_lacking = is_same_site and bool(missing(words, response))
-            codes = {text: n for text, n in known.numbers.items() if is_code(text)}
-            page.lacks_code = is_same_site and _has_less(response, codes)
-        if said.count > _MAX_COMPARED_ITEMS and not callback.gives_lists:
+        if said.count > _MAX_COMPARED_ITEMS and not is_list:
             return True
-        texts = ItemTexts(item, page.request.url, response.url)
-        entry, is_known = texts.entry(), bool(known.entries)
-        own, longer, others = set[int](), set[int](), known.items[: page.known_items]
-        if callback.gives_lists:
-            own, longer, others = {entry[0]}, set(entry[1:]), [known.entries]
-        else:
-            if is_known or self._passes_unknown:
-                page.texts = page.texts or PageTexts(response, self._request_says(page, response))
-                own |= page.texts.foreign(texts)
-            if leads_on and is_known:
-                own.update(map(stable_hash, texts.said))
-            if page.is_lacking:
-                own.update(map(stable_hash, chain(*texts.said)))
-            if page.lacks_code:
-                own.update(texts.codes())
-        has_own = bool(own) and not any(
-            own.issubset(one) and 2 * len(longer.intersection(one)) >= len(longer) for one in others
-        )
-        hashes = array("Q")
-        if not callback.gives_lists:
-            said.entries.extend(entry)
-            if not has_own and not is_known:  # the page may have been a list
-                page.kept_items.append(item)
-                hashes = said.add_item(texts.hashes())
-                if len(page.kept_items) <= _MAX_ITEMS:
-                    self._record(page, response, texts)
-            page.recorded_items[id(item)] = item, entry, hashes
-        if has_own and len(known.entries) < _MAX_KNOWN and len(known.items) < _MAX_KNOWN_ITEMS:
-            known.entries.extend(entry)
-            page.recorded_items[id(item)] = item, entry, known.add_item(texts.hashes())
+        values = read(item)
+        entry = entry_of(item, values, _urls(page, response))
+        if is_list:
+            has_own = not _has_entry(known.entries, entry)
+            self._add(page, item, entry, (), *([known] if has_own else []))
+            return has_own
+        if page.compared is None:
+            page.compared = self._compared(page, response, known, leads_on=leads_on)
+        atoms = atoms_of(values)
+        has_own = page.compared.has_own(atoms)
+        self._add(page, item, entry, atoms, said, *([known] if has_own else []))
+        if not has_own and not page.compared.is_known:  # the page may have been a list
+            page.kept_items.append(item)
+            if len(page.kept_items) <= _MAX_ITEMS:
+                self._record(page, response, atoms)
         return has_own
+
+    def _compared(
+        self, page: PageState, response: Response, known: Said, *, leads_on: bool
+    ) -> Compared:
+        """Return what the items of a copy are compared with. For `leads_on` see `_has_own`."""
+        is_known, texts = bool(known.entries), PageTexts(response)
+        counted = set[Kind]()
+        if leads_on and is_known:
+            counted.update(("words", "code"))
+        if self._is_lacking(known, page.original, response.url, texts):
+            counted.update(("word", "code"))
+        return Compared(
+            texts,
+            self._request_says(page, response),
+            is_known,
+            [*known.items],
+            counts_foreign=is_known or self._passes_unknown,
+            counted=counted,
+        )
 
     def rest(self, page: PageState) -> tuple[Sequence[Any], Sequence[Request]]:
         """Return the kept items and requests of a copy that pass at the end of its output.
@@ -304,6 +344,13 @@ class Copies:
         return items, requests
 
 
-def _has_less(response: Response, numbers: dict[str, int]) -> bool:
-    """Return True if a page has one of these texts less often."""
-    return any(count_of(text, response) < n for text, n in numbers.items())
+def _has_entry(known: array[int], entry: Sequence[int]) -> bool:
+    """Return True if a list has an entry, or one with the same short texts and half of the runs of
+    words in longer ones.
+    """
+    said, *runs = entry
+    return said in known and 2 * len({*runs}.intersection(known)) >= len(runs)
+
+
+def _urls(page: PageState, response: Response) -> tuple[str, str]:
+    return page.request.url, response.url

@@ -4,20 +4,17 @@ from __future__ import annotations
 
 from array import array
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from xxhash import xxh3_64_intdigest
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
 
 MAX_REQUESTS = 2
 """Requests that all pass, such as those for the previous page of a list and for the next one."""
 
 
-def stable_hash(said: object) -> int:
-    """Return 64 bits, the same in any process for texts, and for tuples of texts."""
-    return xxh3_64_intdigest(repr(said).encode())
+def stable_hash(text: str) -> int:
+    """Return 64 bits, the same in any process."""
+    return xxh3_64_intdigest(text.encode(errors="backslashreplace"))
 
 
 @dataclass
@@ -25,24 +22,18 @@ class Said:
     """What the items of a page say, and those of its copies that passed.
 
     :param count: number of items that were looked at.
-    :param entries: hashes of all items as entries of a list, see `ItemTexts.entry`.
-    :param items: hashes of what each of the first items says, see `ItemTexts.hashes`.
-    :param words: of short texts of the items, which the page has, too, 500 characters at most.
-    :param numbers: texts without such words, each with the number of times that the page has it.
-    :param has_foreign: an item has a word that neither the page nor its request has.
+    :param entries: hashes of all items as entries of a list, see `entry_of`.
+    :param items: hashes of the atoms of each of the first items.
+    :param texts: of atoms of the items, each with the number of times that the page has it, 500
+        characters at most.
+    :param has_foreign: an item has an atom that neither the page nor its request has.
     """
 
     count: int = 0
     entries: array[int] = field(default_factory=lambda: array("Q"))
     items: list[array[int]] = field(default_factory=list)
-    words: str = ""
-    numbers: dict[str, int] = field(default_factory=dict)
+    texts: dict[str, int] = field(default_factory=dict)
     has_foreign: bool = False
-
-    def add_item(self, hashes: Iterable[int]) -> array[int]:
-        """Add an item to `items`. Return its hashes as they are kept."""
-        self.items.append(array("Q", sorted(hashes)))
-        return self.items[-1]
 
     @classmethod
     def restored(cls, stored: dict[str, Any]) -> Said:

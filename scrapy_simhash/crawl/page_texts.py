@@ -1,4 +1,4 @@
-"""Does a page say what an item says? Words that neither page nor request says are *foreign*.
+"""Does a page say what an item says? Atoms that neither page nor request says are *foreign*.
 
 Pages may differ in nothing but an attribute of their markup, or in data of a script. So a text that
 only the markup says is foreign, too.
@@ -9,19 +9,17 @@ from __future__ import annotations
 import re
 from functools import cached_property
 from html import unescape
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from scrapy.http import TextResponse
 
-from scrapy_simhash.crawl.given import stable_hash
-from scrapy_simhash.crawl.item_texts import URL_STARTS
-
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable
+    from collections.abc import Iterator
 
     from scrapy.http import Response
 
-    from scrapy_simhash.crawl.item_texts import ItemTexts
+    from scrapy_simhash.crawl.atoms import Atom
 
 # No alternative looks further than the next one begins, so it takes linear time.
 _MARKUP = re.compile(
@@ -35,93 +33,81 @@ _VALUE = re.compile(
 )
 _MIN_DIGITS = 5
 _HEADERS = "\n<!-- headers -->\n"
-# A reference to a character that may be a letter, or separate the digits of a number.
-_REFERENCE = re.compile(r"&(?!(?:amp|lt|gt|quot|copy);)#?\w")
-# What follows if a number is only the beginning of another one.
-_GOES_ON = re.compile(r"(?!\.?0+(?!\d))[.,]?\d")
+# What is before or behind a text that is only a part of a word or of a number. Zeros at the end of
+# a decimal change nothing.
+_BEFORE = re.compile(r"(?<=[A-Za-z_])[A-Za-z_]|(?<=\d)\d")
+_ZEROS = r"(?:[.,]|(?<=[.,]\d))0+(?!\d)"
+_BEHIND = re.compile(rf"(?<=[A-Za-z_])[A-Za-z_]|(?<=\d)(?!{_ZEROS})[.,]?\d")
 _MAX_OCCURRENCES = 1000  # of a text in a page that are looked at
 
 
 class PageTexts:
-    """What a page and its request say.
+    """What the markup of a page says, with its headers, and what of it a reader sees."""
 
-    :param request_says: what the request says, and our verdict, casefolded.
-    """
+    def __init__(self, response: Response) -> None:
+        text = response.text if isinstance(response, TextResponse) else ""
+        self._markup = f"{text}{_HEADERS}{response.headers!r}"
 
-    def __init__(self, response: Response, request_says: str) -> None:
-        self._markup = unescape(_markup_of(response))
-        text, _, _ = self._markup.rpartition(_HEADERS)
-        self._text = _MARKUP.sub(" ", text).casefold()
-        self._request_says = request_says
+    @cached_property
+    def _unescaped(self) -> str:
+        return unescape(self._markup)  # it takes long if there are many references
+
+    @cached_property
+    def _folded(self) -> str:
+        return self._unescaped.casefold()  # of another text than ASCII, it takes long
+
+    @cached_property
+    def _visible(self) -> str:
+        text, _, _ = self._unescaped.rpartition(_HEADERS)
+        return _MARKUP.sub(" ", text).casefold()
 
     @cached_property
     def _values(self) -> set[str]:
         """The numbers in the markup, which takes long to search."""
-        return {*map(_number, _VALUE.findall(self._markup))}
+        return {*map(_number, _VALUE.findall(self._unescaped))}
 
-    def foreign(self, item: ItemTexts) -> set[int]:
-        """Return hashes of the texts of an item with foreign words, of the names of files, and of
-        the texts that only the markup says.
+    def count(self, text: str, most: int | None = None) -> int:
+        """Return how often the markup says a text, in lower case, capitalized or in capitals, or if
+        it does not, in another way.
+
+        :param most: is enough.
         """
-        said = self._request_says, self._text
-        found = {
-            stable_hash(words)
-            for words in item.words
-            if any(all("." in word or lacks(one, word) for one in said) for word in words)
-        }
-        return found.union(one for text, one in item.short() if self._is_marked(text))
+        usual = dict.fromkeys((text, text.capitalize(), text.upper()))
+        for one in usual:
+            if one.casefold() == text.casefold() and (n := _count(self._markup, one, most)):
+                return n
+        return _count(self._folded, text.casefold(), most)
+
+    def shows(self, text: str) -> bool:
+        """Return True if a reader of the page sees a text."""
+        return says(self._visible, text.casefold())
+
+    def lacks(self, text: str) -> bool:
+        """Return True if the markup does not say a word or the digits of a number."""
+        return not self.count(text, 1) and lacks(self._folded, text)
+
+    def is_foreign(self, atom: Atom, request_says: str) -> bool:
+        """Return True if a reader sees an atom neither in the page nor in its request. All of a
+        text is foreign only if the markup says it, and the name of a file always is.
+        """
+        said = request_says, self._visible
+        if atom.kind == "words":
+            return any(all(lacks(one, word) for one in said) for word in atom.text.split())
+        if atom.kind in ("name", "digits"):
+            return all(lacks(one, atom.text) for one in said)
+        return atom.kind == "file" or (
+            atom.kind == "text"
+            and not any(says(one, atom.text.casefold()) for one in said)
+            and self._is_marked(atom.text)
+        )
 
     def _is_marked(self, text: str) -> bool:
-        """Return True if only attributes, scripts, comments or headers say a text, and it is no
-        URL.
-        """
-        folded = text.casefold()
-        if any(_says(said, folded) for said in (self._text, self._request_says)):
-            return False
-        if text.startswith(URL_STARTS):
-            return False
+        """Return True if the markup says a text, and not by accident."""
         is_number = not any(map(str.isalpha, text))
         if is_number and _number(text) in self._values:
             return True
-        # A shorter number may be the same by accident.
         is_short = is_number and sum(map(str.isdigit, text)) < _MIN_DIGITS
-        return not is_short and _says(self._markup, text)
-
-
-def missing(words: Iterable[str], response: Response) -> Collection[str]:
-    """Return the words that the markup of a page lacks."""
-    missed = _missing_in(_text_of(response), [*words])
-    return _missing_in(repr(response.headers), missed) if missed else missed
-
-
-def _missing_in(markup: str, words: Collection[str]) -> Collection[str]:
-    missed = words
-    if not markup.isascii():  # else it is folded at once
-        missed = [word for word in missed if word not in markup and not _is_written(word, markup)]
-    if missed:
-        said = markup.casefold()  # a hundred times as slow
-        missed = [word for word in missed if lacks(said, word)]
-    if missed and _REFERENCE.search(markup):
-        said = unescape(markup).casefold()  # ten times as slow again
-        missed = [word for word in missed if lacks(said, word)]
-    return missed
-
-
-def _is_written(word: str, markup: str) -> bool:
-    """Return True if a page says a number, or a word in lower case, capitalized or in capitals."""
-    if word.isdigit():
-        return not lacks(markup, word)
-    forms = (form for form in (word, word.capitalize(), word.upper()) if form.casefold() == word)
-    return any(form in markup for form in forms)
-
-
-def count_of(number: str, response: Response) -> int:
-    """Return how often the markup of a page says a number, or another text."""
-    markup = _markup_of(response)
-    if number not in markup and "&" in markup:
-        markup = unescape(markup)
-    _, *after = markup.split(number, _MAX_OCCURRENCES)
-    return sum(_GOES_ON.match(text) is None for text in after)
+        return not is_short and says(self._unescaped, text)
 
 
 def lacks(said: str, word: str) -> bool:
@@ -133,13 +119,25 @@ def lacks(said: str, word: str) -> bool:
     return not (any(one in said for one in usual) or re.search(r"[.,'\s]*".join(word), said))
 
 
-def _markup_of(response: Response) -> str:
-    """Return the markup of a page, and its headers."""
-    return f"{_text_of(response)}{_HEADERS}{response.headers!r}"
+def says(said: str, text: str) -> bool:
+    """Return True if a text says another one, and not only within a word or a number."""
+    return next(_places(said, text), None) is not None
 
 
-def _text_of(response: Response) -> str:
-    return response.text if isinstance(response, TextResponse) else ""
+def _count(said: str, text: str, most: int | None) -> int:
+    return sum(1 for _ in islice(_places(said, text), most))
+
+
+def _places(said: str, text: str) -> Iterator[int]:
+    """Yield where a text says another one, and not only within a word or a number."""
+    end = 0
+    for _ in range(_MAX_OCCURRENCES if text else 0):
+        start = said.find(text, end)
+        if start < 0:
+            break
+        end = start + len(text)
+        if not (_BEFORE.match(said, start) or _BEHIND.match(said, end)):
+            yield start
 
 
 def _number(text: str) -> str:
@@ -148,17 +146,3 @@ def _number(text: str) -> str:
         return str(float(text))
     except ValueError:
         return text
-
-
-def _says(within: str, text: str) -> bool:
-    """Return True if a text says another one, and not only within a word."""
-    end = 0
-    for _ in range(_MAX_OCCURRENCES if text else 0):
-        start = within.find(text, end)
-        if start < 0:
-            break
-        end = start + len(text)
-        around = within[max(0, start - 1) : start] + within[end : end + 1]
-        if not any(one.isalnum() or one == "_" for one in around):
-            return True
-    return False

@@ -30,7 +30,8 @@ if TYPE_CHECKING:
     from scrapy import Request
     from scrapy.http import Response
 
-    from scrapy_simhash.crawl.page_texts import PageTexts
+    from scrapy_simhash.crawl.copies import Compared
+    from scrapy_simhash.crawl.given import Said
     from scrapy_simhash.index import Observation
     from scrapy_simhash.index.rules import Rules, Text
     from scrapy_simhash.policy import Action, KeptReason
@@ -63,13 +64,12 @@ class PageState:
     :param ended: no more output comes.
     :param failed: the callback, a middleware or a pipeline failed, or the content was refused.
     :param asked_again: the spider has asked for this page again.
-    :param known_items: of a copy: number of items of its representative and of earlier copies
-        before its first one; it `is_lacking` words of these items, or `lacks_code`.
-    :param texts: what the page says, once an item was compared with it.
+    :param compared: of a copy: what its items are compared with, from the first one on.
     :param kept_items: pass when the output has ended, if it is unknown what the representative
         gave, and they are several or, after a pause, the page leads on.
-    :param recorded_items: until the page is done, by id, each with what was added to `Said.entries`
-        and `Said.items`, because a pipeline may change an item and then drop it.
+    :param recorded_items: until the page is done, by id, each with what was added to
+        `entries` and `items` of which `Said`, because a pipeline may change an item and then drop
+        it.
     :param item_states: the items on their way to the pipeline, and the observed ones.
     :param gave_items: the pipelines kept an item of the page.
     :param withheld: number of items and requests that were dropped, although the callback gave
@@ -97,12 +97,11 @@ class PageState:
     ended: bool = False
     failed: bool = False
     asked_again: bool = False
-    known_items: int = 0
-    is_lacking: bool = False
-    lacks_code: bool = False
-    texts: PageTexts | None = None
+    compared: Compared | None = None
     kept_items: list[Any] = field(default_factory=list)
-    recorded_items: dict[int, tuple[Any, Sequence[int], array[int]]] = field(default_factory=dict)
+    recorded_items: dict[int, tuple[Any, Sequence[Said], Sequence[int], array[int]]] = field(
+        default_factory=dict
+    )
     item_states: set[ItemState] = field(default_factory=set)
     gave_items: bool = False
     withheld: int = 0
@@ -357,7 +356,7 @@ class Settlement:
         if confirmed and not page.given.outputs and not page.dropped:
             confirmed = not self._contents.is_refused(page.observation)
         self._on_finished(page, confirmed)
-        page.title, page.text, page.texts = "", "", None  # others may keep the page
+        page.title, page.text, page.compared = "", "", None  # others may keep the page
         page.recorded_items.clear()
 
     def _settle_items(self, states: Sequence[ItemState], *, confirmed: bool) -> None:
