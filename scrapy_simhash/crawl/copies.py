@@ -20,7 +20,7 @@ from scrapy.utils.datatypes import LocalCache
 from scrapy_simhash.crawl.atoms import Atom, Kind, atoms_of, entry_of, read
 from scrapy_simhash.crawl.following import Following
 from scrapy_simhash.crawl.given import Given, OfCallback, Remembered
-from scrapy_simhash.crawl.page_texts import PageTexts, lacks, says
+from scrapy_simhash.crawl.page_texts import PageTexts, says
 from scrapy_simhash.sites import site_of
 
 if TYPE_CHECKING:
@@ -38,27 +38,26 @@ _REMEMBERED_PAGES = 10_000
 _REMEMBERED_CALLBACKS = 1000
 _MAX_ITEMS = 3  # of a page whose atoms a copy may lack
 _MAX_CHARACTERS = 500  # of these atoms
-_MAX_NUMBERS = 10  # of these atoms, each of which is counted
+_MAX_COUNT = 100  # of an atom in a page
 _MAX_COMPARED_ITEMS = 250  # of a page; further ones of its copies pass
-_MAX_KNOWN = 1000  # hashes of entries of a page and its copies, to which those of copies are added
-_MAX_KNOWN_ITEMS = 100  # of a page and its copies; each is compared with an item of a further copy
+_KEPT: Collection[Kind] = ("word", "name", "file")
+_LOOKED_FOR: Collection[Kind] = (*_KEPT, "digits")  # in a page and its request
 
 
 @dataclass
 class Compared:
     """What the items of a copy are compared with.
 
-    :param texts: what the copy says, and `request_says` what its request says, and our verdict.
-    :param is_known: it is known what the page gave.
+    :param texts: what the copy says.
     :param others: hashes of the atoms of each item of the page and of its earlier copies.
+    :param is_known: it is known what the page gave.
     :param counts_foreign: foreign atoms count.
-    :param counted: kinds of atoms that count, if not only the request says them.
+    :param counted: kinds of atoms that count, too, unless they are from the request alone.
     """
 
     texts: PageTexts
-    request_says: str
-    is_known: bool
     others: list[array[int]]
+    is_known: bool
     counts_foreign: bool
     counted: set[Kind]
 
@@ -69,9 +68,8 @@ class Compared:
 
     def _counts(self, atom: Atom) -> bool:
         if atom.kind in self.counted:
-            words = atom.text.casefold().split()
-            return any(not says(self.request_says, one) or self.texts.shows(one) for one in words)
-        return self.counts_foreign and self.texts.is_foreign(atom, self.request_says)
+            return not self.texts.is_from_request(atom.text)
+        return self.counts_foreign and self.texts.is_foreign(atom)
 
 
 class Copies:
@@ -216,23 +214,17 @@ class Copies:
         callback.gives_lists = callback.gives_lists or said.count > 1
         values = read(item)
         atoms = atoms_of(values) if said.count <= _MAX_ITEMS else []
-        self._add(page, item, entry_of(item, values, _urls(page, response)), atoms, said)
+        entry = entry_of(item, values, (page.request.url, response.url))
+        self._add(page, item, entry, atoms, said)
         self._record(page, response, atoms)
 
     def _add(
-        self,
-        page: PageState,
-        item: Any,
-        entry: Sequence[int],
-        atoms: Iterable[Atom],
-        *to: Said,
+        self, page: PageState, item: Any, entry: Sequence[int], atoms: Iterable[Atom], *to: Said
     ) -> None:
         """Add an item of a page to what the items of the page, or of its original, say."""
         hashes = array("Q", sorted({atom.hash for atom in atoms}))
         for said in to:
-            said.entries.extend(entry if len(said.entries) < _MAX_KNOWN else ())
-            if hashes and len(said.items) < _MAX_KNOWN_ITEMS:
-                said.items.append(hashes)
+            said.add(entry, hashes)
         page.recorded_items[id(item)] = item, to, entry, hashes
 
     def take_back(self, page: PageState, item: Any) -> None:
@@ -240,40 +232,31 @@ class Copies:
 
         :param item: the object that the callback yielded. Pipelines may have changed it since.
         """
-        if id(item) in page.recorded_items:
-            _, to, entry, hashes = page.recorded_items.pop(id(item))
-            del hashes[:]
-            for said in to:
-                for one in {*entry}.intersection(said.entries):
-                    said.entries.remove(one)
+        _, to, entry, hashes = page.recorded_items.pop(id(item), (item, (), (), array("Q")))
+        for said in to:
+            said.take_back(entry, hashes)
 
     def _record(self, page: PageState, response: Response, atoms: Iterable[Atom]) -> None:
         """Record which atoms of an item its page says, too, and if there are foreign ones."""
         said, url = page.given.said, page.request.url.casefold()
-        texts, request_says = PageTexts(response), self._request_says(page, response)
+        texts = self._texts(page, response)
         left = _MAX_CHARACTERS - sum(map(len, said.texts))
-        numbers = 0
         for kind, text, _ in atoms:
-            is_number = kind in ("code", "number")
-            numbers += is_number
-            if is_number:
-                is_kept = numbers <= _MAX_NUMBERS
-            elif kind in ("word", "name", "file", "digits"):
-                # To search the page for words of URLs, which it lacks, takes long.
-                if lacks(request_says, text) and texts.lacks(text):
-                    said.has_foreign = True
-                is_kept = kind != "digits" and not says(url, text)
-            else:
-                is_kept = False
-            if is_kept and left > 0 and (n := texts.count(text, most=None if is_number else 1)):
+            is_part, n = kind in ("code", "number"), 0
+            if left > 0 and (is_part or (kind in _KEPT and not says(url, text))):
+                n = texts.count(text, _MAX_COUNT if is_part else 1)
+            if n:
                 said.texts[text] = n
                 left -= len(text)
+            elif kind in _LOOKED_FOR and texts.lacks(text):
+                said.has_foreign = True
 
-    def _request_says(self, page: PageState, response: Response) -> str:
-        """Return what the request of a page says, and our verdict."""
+    def _texts(self, page: PageState, response: Response) -> PageTexts:
+        """Return what a page says, and its request and our verdict."""
         verdict = {} if page.verdict is None else page.verdict.to_dict()
         urls = unquote(f"{page.request.url} {response.url}")
-        return f"{urls} {verdict} {self._arguments.shown(page.request)}".casefold()
+        request_says = f"{urls} {verdict} {self._arguments.shown(page.request)}".casefold()
+        return PageTexts(response, request_says)
 
     def _has_own(self, page: PageState, response: Response, item: Any, *, leads_on: bool) -> bool:
         """Return True if an item of a copy is another entry of a list, or says what no item of its
@@ -287,13 +270,12 @@ class Copies:
         if said.count > _MAX_COMPARED_ITEMS and not is_list:
             return True
         values = read(item)
-        entry = entry_of(item, values, _urls(page, response))
+        entry = entry_of(item, values, (page.request.url, response.url))
         if is_list:
-            has_own = not _has_entry(known.entries, entry)
+            has_own = not known.has_entry(entry)
             self._add(page, item, entry, (), *([known] if has_own else []))
             return has_own
-        if page.compared is None:
-            page.compared = self._compared(page, response, known, leads_on=leads_on)
+        page.compared = page.compared or self._compared(page, response, known, leads_on=leads_on)
         atoms = atoms_of(values)
         has_own = page.compared.has_own(atoms)
         self._add(page, item, entry, atoms, said, *([known] if has_own else []))
@@ -307,20 +289,12 @@ class Copies:
         self, page: PageState, response: Response, known: Said, *, leads_on: bool
     ) -> Compared:
         """Return what the items of a copy are compared with. For `leads_on` see `_has_own`."""
-        is_known, texts = bool(known.entries), PageTexts(response)
-        counted = set[Kind]()
-        if leads_on and is_known:
-            counted.update(("words", "code"))
+        texts, is_known = self._texts(page, response), bool(known.entries)
+        counted = set[Kind](("words", "code") if leads_on and is_known else ())
         if self._is_lacking(known, page.original, response.url, texts):
             counted.update(("word", "code"))
-        return Compared(
-            texts,
-            self._request_says(page, response),
-            is_known,
-            [*known.items],
-            counts_foreign=is_known or self._passes_unknown,
-            counted=counted,
-        )
+        counts_foreign = is_known or self._passes_unknown
+        return Compared(texts, [*known.items], is_known, counts_foreign, counted)
 
     def rest(self, page: PageState) -> tuple[Sequence[Any], Sequence[Request]]:
         """Return the kept items and requests of a copy that pass at the end of its output.
@@ -342,15 +316,3 @@ class Copies:
             requests = self._following.passing(page, original)
         page.withheld += len(page.kept_requests) - len(requests) - len(items)
         return items, requests
-
-
-def _has_entry(known: array[int], entry: Sequence[int]) -> bool:
-    """Return True if a list has an entry, or one with the same short texts and half of the runs of
-    words in longer ones.
-    """
-    said, *runs = entry
-    return said in known and 2 * len({*runs}.intersection(known)) >= len(runs)
-
-
-def _urls(page: PageState, response: Response) -> tuple[str, str]:
-    return page.request.url, response.url

@@ -3,11 +3,18 @@
 from __future__ import annotations
 
 from array import array
+from base64 import b64decode
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from xxhash import xxh3_64_intdigest
 
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+# Of a page and its copies: hashes of entries, and items, each of which is compared with others.
+_MAX_ENTRIES = 2250
+_MAX_ITEMS = 100
 MAX_REQUESTS = 2
 """Requests that all pass, such as those for the previous page of a list and for the next one."""
 
@@ -15,6 +22,11 @@ MAX_REQUESTS = 2
 def stable_hash(text: str) -> int:
     """Return 64 bits, the same in any process."""
     return xxh3_64_intdigest(text.encode(errors="backslashreplace"))
+
+
+def _array(kind: Literal["i", "Q"], stored: str) -> array[int]:
+    """Return the numbers that are in a text in base 64."""
+    return array(kind, b64decode(stored))
 
 
 @dataclass
@@ -35,12 +47,35 @@ class Said:
     texts: dict[str, int] = field(default_factory=dict)
     has_foreign: bool = False
 
+    def add(self, entry: Iterable[int], hashes: array[int]) -> None:
+        """Add an item.
+
+        :param entry: its hashes as an entry of a list.
+        :param hashes: those of its atoms, or empty.
+        """
+        self.entries.extend(entry if len(self.entries) < _MAX_ENTRIES else ())
+        if hashes and len(self.items) < _MAX_ITEMS:
+            self.items.append(hashes)
+
+    def take_back(self, entry: Iterable[int], hashes: array[int]) -> None:
+        """Forget an item, see `add`."""
+        del hashes[:]  # copies at work have it, too
+        for one in {*entry}.intersection(self.entries):
+            self.entries.remove(one)
+
+    def has_entry(self, entry: Sequence[int]) -> bool:
+        """Return True if an entry has the short texts of one that is here, and half of the runs of
+        words in longer ones.
+        """
+        said, *runs = entry
+        return said in self.entries and 2 * len({*runs}.intersection(self.entries)) >= len(runs)
+
     @classmethod
     def restored(cls, stored: dict[str, Any]) -> Said:
         """Return what `vars` of an object held, from JSON."""
         said = cls(**stored)
-        said.entries = array("Q", said.entries)
-        said.items = [array("Q", hashes) for hashes in said.items]
+        said.entries = _array("Q", stored["entries"])
+        said.items = [_array("Q", hashes) for hashes in stored["items"]]
         return said
 
 
@@ -78,7 +113,7 @@ class Given:
     def restored(cls, stored: dict[str, Any]) -> Given:
         """Return what `vars` of an object held, from JSON."""
         given = cls(**stored)
-        given.pieces = array("i", given.pieces)
+        given.pieces = _array("i", stored["pieces"])
         given.handed_on = {*given.handed_on}
         given.said = Said.restored(stored["said"])
         return given

@@ -11,6 +11,8 @@ from __future__ import annotations
 
 import json
 import logging
+from array import array
+from base64 import b64encode
 from contextlib import contextmanager
 from dataclasses import is_dataclass, replace
 from pathlib import Path
@@ -221,6 +223,8 @@ class CrawlStarts(dict[str, int]):
 
 def _plain(value: Any) -> Any:
     """Return an object, or a container that JSON lacks, as JSON has it."""
+    if isinstance(value, array):
+        return b64encode(value).decode()  # half as long as its numbers
     return vars(value) if is_dataclass(value) else [*value]
 
 

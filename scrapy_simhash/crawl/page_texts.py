@@ -42,9 +42,13 @@ _MAX_OCCURRENCES = 1000  # of a text in a page that are looked at
 
 
 class PageTexts:
-    """What the markup of a page says, with its headers, and what of it a reader sees."""
+    """What the markup of a page says, with its headers, and what of it a reader sees.
 
-    def __init__(self, response: Response) -> None:
+    :param request_says: what the request of the page says, casefolded.
+    """
+
+    def __init__(self, response: Response, request_says: str = "") -> None:
+        self._request_says = request_says
         text = response.text if isinstance(response, TextResponse) else ""
         self._markup = f"{text}{_HEADERS}{response.headers!r}"
 
@@ -66,11 +70,9 @@ class PageTexts:
         """The numbers in the markup, which takes long to search."""
         return {*map(_number, _VALUE.findall(self._unescaped))}
 
-    def count(self, text: str, most: int | None = None) -> int:
+    def count(self, text: str, most: int) -> int:
         """Return how often the markup says a text, in lower case, capitalized or in capitals, or if
-        it does not, in another way.
-
-        :param most: is enough.
+        it does not, in another way: `most` times at most.
         """
         usual = dict.fromkeys((text, text.capitalize(), text.upper()))
         for one in usual:
@@ -78,19 +80,25 @@ class PageTexts:
                 return n
         return _count(self._folded, text.casefold(), most)
 
-    def shows(self, text: str) -> bool:
-        """Return True if a reader of the page sees a text."""
-        return says(self._visible, text.casefold())
-
     def lacks(self, text: str) -> bool:
-        """Return True if the markup does not say a word or the digits of a number."""
-        return not self.count(text, 1) and lacks(self._folded, text)
+        """Return True if neither markup nor request say a word, or the digits of a number."""
+        return (
+            lacks(self._request_says, text)
+            and lacks(self._markup, text)
+            and not self.count(text, 1)
+            and lacks(self._folded, text)
+        )
 
-    def is_foreign(self, atom: Atom, request_says: str) -> bool:
+    def is_from_request(self, text: str) -> bool:
+        """Return True if the request says all words of a text that a reader does not see."""
+        words = text.casefold().split()
+        return all(says(self._request_says, one) and not says(self._visible, one) for one in words)
+
+    def is_foreign(self, atom: Atom) -> bool:
         """Return True if a reader sees an atom neither in the page nor in its request. All of a
         text is foreign only if the markup says it, and the name of a file always is.
         """
-        said = request_says, self._visible
+        said = self._request_says, self._visible
         if atom.kind == "words":
             return any(all(lacks(one, word) for one in said) for word in atom.text.split())
         if atom.kind in ("name", "digits"):
@@ -124,7 +132,7 @@ def says(said: str, text: str) -> bool:
     return next(_places(said, text), None) is not None
 
 
-def _count(said: str, text: str, most: int | None) -> int:
+def _count(said: str, text: str, most: int) -> int:
     return sum(1 for _ in islice(_places(said, text), most))
 
 

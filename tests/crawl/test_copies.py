@@ -338,6 +338,10 @@ def test_after_a_pause_a_crawl_knows_what_its_pages_gave(crawl, tmp_path):
         ("4.5 (123)", "4.5 (124)", False),
         ("28.11.2026 03:48", "28.11.2026 03:49", False),
         ("+12 / -5", "+13 / -5", False),
+        ("+12 -5", "+13 -5", False),
+        ("4.5 (1k)", "4.5 (2k)", False),
+        ("4.5 (1k)", "4.6 (1k)", True),
+        ("28.11.2026 03:48", "29.11.2026 03:48", True),
     ],
 )
 def test_copies_give_the_codes_that_they_have_in_place_of_those_of_their_page(
