@@ -34,7 +34,7 @@ MODULES = {module_name(path): path for path in sorted(PACKAGE.rglob("*.py"))}
 # for, or a text is tagged.
 NUMERIC = {
     *(f"{NAME}.index.{name}" for name in ("entry_tables", "store")),
-    *(f"{NAME}.index.redis.{name}" for name in ("admission", "store", "replica")),
+    *(f"{NAME}.index.redis.{name}" for name in ("store", "replica")),
     *(name for name in MODULES if name.startswith(f"{NAME}.index.tables.")),
     f"{NAME}.calibration",
     f"{NAME}.tokens.tagging",

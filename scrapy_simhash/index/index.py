@@ -102,11 +102,6 @@ class Index:
         """The stored texts of pages; an index in Redis has none."""
         return self._open().texts
 
-    @property
-    def next_sequence(self) -> int:
-        """The sequence number of the next observation."""
-        return self._open().next_sequence
-
     def observe(
         self,
         key: str,

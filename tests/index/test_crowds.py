@@ -11,7 +11,7 @@ from scrapy_simhash.confirmation import Confirmation
 from scrapy_simhash.evidence import Evidence
 from scrapy_simhash.index import PageToObserve, TablePlan
 from scrapy_simhash.index import store as store_module
-from scrapy_simhash.index.redis import admission
+from scrapy_simhash.index.redis import store as redis_store
 from scrapy_simhash.index.tables import crowds, search, tables
 from scrapy_simhash.names.names import name_bytes
 
@@ -29,7 +29,7 @@ LARGE = pytest.param(1000, marks=pytest.mark.thorough)
 def small_crowds(*, crowd=30, scanned=60, copies=8, others=4):
     with pytest.MonkeyPatch.context() as patch:
         names = {"CROWD": crowd, "SCANNED": scanned, "COPIES": copies, "OTHERS": others}
-        for module in (crowds, search, store_module, admission):
+        for module in (crowds, search, store_module, redis_store):
             for name in names.keys() & vars(module).keys():
                 patch.setattr(module, name, names[name])
         yield

@@ -107,7 +107,7 @@ def test_damaged_values_are_errors_that_say_so(redis_backend, which):
         uses = [lambda: index.observe("a", A), lambda: index.query(A)]
         if which == "sequence":
             call("SET", "sequence", b"junk")
-            uses = [lambda: index.next_sequence, lambda: index.observe("b", B)]
+            uses = [lambda: index.store.next_sequence, lambda: index.observe("b", B)]
         else:
             call("HSET", which, digest_of("a"), b"\xc1junk")
         if which == "entries":

@@ -58,7 +58,7 @@ class Played:
             for key in left_open:
                 history.failed(key)
             if end != "killed":
-                history.end, history.ended_s = index.next_sequence, now_s + 2
+                history.end, history.ended_s = index.store.next_sequence, now_s + 2
                 history.finished = end == "finished"
                 index.end_crawl(*history.note())
             return index.crawl_start
