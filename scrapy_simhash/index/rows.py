@@ -45,7 +45,7 @@ class Rows:
         self.texts = Texts(self)
         self.location = database.location
         self.lock = RLock()
-        self._synced_at_s, self._is_synced = time.monotonic(), True
+        self._synced_at_s = time.monotonic()
         self._state: State | None = None
         self.next_sequence = self.state.next_sequence
 
@@ -148,13 +148,8 @@ class Rows:
 
         If this is called every second or more often, writes don't sync.
         """
-        if self._sync == "everysec" and not self._is_synced:
-            self._is_synced = True  # before, because writes during the sync may not be in it
-            try:
-                self.database.sync()
-            except BaseException:
-                self._is_synced = False
-                raise
+        if self._sync == "everysec":
+            self.database.sync()
         self._synced_at_s = time.monotonic()
 
     def write_rows(
@@ -177,16 +172,11 @@ class Rows:
         if self._sync == "everysec":
             sync = time.monotonic() - self._synced_at_s >= _SYNC_INTERVAL_S
         self._state = None
-        try:
-            self.database.write(
-                [*puts, (records.STATE_KEY, records.encode_state(state))], deletes, sync=sync
-            )
-        finally:
-            # After the write, because a `sync` that runs during the write may not include it.
-            self._is_synced = False
+        state_row = (records.STATE_KEY, records.encode_state(state))
+        self.database.write([*puts, state_row], deletes, sync=sync)
         self._state = state
         if sync:
-            self._synced_at_s, self._is_synced = time.monotonic(), True
+            self._synced_at_s = time.monotonic()
 
     def _stored_state(self) -> State:
         """Return the stored state. If the database is empty, store the first one."""

@@ -157,7 +157,7 @@ def test_crawls_at_the_same_time_share_their_work(played):
             second.confirm(second.observe(B, TEXTS["b"]))
             other.judged(site_of(B))
             for one, opened in ((first, index), (other, second)):
-                one.end, one.ended_s = opened.next_sequence, 2 * DAY
+                one.end, one.ended_s = opened.store.next_sequence, 2 * DAY
                 opened.end_crawl(*one.note())
     assert played.since(2) == {(C, "gone", 2)}
 
