@@ -123,7 +123,7 @@ def test_imports_are_all_or_nothing(ran_json, run, index, address, where):
     count = ran_json("index", "import", "pages.jsonl", where)["entries"]
     assert check(address).entries == count == len(lines)
     with address.open() as opened:
-        assert opened.next_sequence > count
+        assert opened.store.next_sequence > count
     ran = run("index", "import", "pages.jsonl", where)
     assert (ran.code, "there is an index of that name" in ran.err) == (1, True)
     by_options = run("index", "check", "--redis", address.url, "--redis-key", address.name)

@@ -138,7 +138,7 @@ class Tables(Search):
         """Return the numbers of the rows whose keys have the same hash, in any order."""
         hashed = key_hash(key)
         found = [*self._keys.get(hashed, ())]
-        for run in (*self._stored.runs.values(), *self._frozen_runs, *self._sorted_runs):
+        for run in self._runs:
             for position in run.bucket(self._prefixes.tables, hashed << NUMBER_BITS).tolist():
                 row_id = self._rows.id(position)
                 if row_id >> NUMBER_BITS == hashed:
