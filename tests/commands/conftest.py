@@ -16,6 +16,8 @@ from typing import NamedTuple
 import pytest
 
 from scrapy_simhash.commands.main import main
+from scrapy_simhash.maintenance.export import near_duplicate_records
+from tests.crawl.harness import scrapy
 
 DEADLINE_S = 60
 EXAMPLE = Path(__file__).parents[2] / "example_project"
@@ -64,15 +66,17 @@ def demo(tmp_path_factory):
 def crawl_demo(directory):
     sys.path.insert(0, str(EXAMPLE))
     try:
-        from example.demo import crawl
         from example.demosite import DemoServer
     finally:
         sys.path.remove(str(EXAMPLE))
     with TemporaryDirectory(dir=directory.parent) as unfinished:
+        made = Path(unfinished, "demo")
+        settings = f"SIMHASH_DIR={made}/simhash", "DEPTH_LIMIT=6", "DOWNLOAD_DELAY=0"
         with DemoServer() as server:
-            done = crawl(server, Path(unfinished, "demo"))
-        assert len(done.pairs) > 10
-        Path(unfinished, "demo").rename(directory)
+            site = ("site", "-a", f"url={server.start_urls}")
+            scrapy("crawl", *site, *(word for one in settings for word in ("-s", one)), cwd=EXAMPLE)
+        assert len(list(near_duplicate_records(made / "simhash" / "spiders" / "site"))) > 10
+        made.rename(directory)
 
 
 @pytest.fixture
