@@ -12,10 +12,10 @@ from scrapy_simhash.index import open_index
 from .dying import die
 from .samples import json_lines, read_lines, records, run, text
 
-OCTOBER = records(300, seed=1)
+OCTOBER = records(150, seed=1)
 MONDAY = [
-    *({**record, "url": f"{record['url']}?monday"} for record in records(150, seed=2)),
-    *({"url": f"https://monday.org/{n}", "text": OCTOBER[n]["text"]} for n in range(0, 300, 3)),
+    *({**record, "url": f"{record['url']}?monday"} for record in records(75, seed=2)),
+    *({"url": f"https://monday.org/{n}", "text": OCTOBER[n]["text"]} for n in range(0, 150, 3)),
     *OCTOBER[:40],
     {"url": OCTOBER[50]["url"], "text": text(1)},
 ]
@@ -61,7 +61,7 @@ def test_ctrl_c_before_the_first_verdict_keeps_what_was_indexed(folder, monkeypa
             run(folder, "in.jsonl", against=against)
     assert (folder / "state" / "known").exists()
     assert not (folder / "state" / "known.dedupe").exists()
-    assert run(folder, "in.jsonl", against=against).known == 140
+    assert run(folder, "in.jsonl", against=against).known == 90
 
 
 def test_what_is_new_is_what_a_run_over_both_keeps(folder):
@@ -73,7 +73,7 @@ def test_what_is_new_is_what_a_run_over_both_keeps(folder):
     summary = run(folder, "in.jsonl", against=[folder / "known.jsonl"])
     assert urls(folder / "out") == expected
     assert summary.kept == len(expected)
-    assert summary.known == 140
+    assert summary.known == 90
     kept = [verdict["key"] for verdict in october[:40] if not verdict["dropped"]]
     assert summary.kinds["unchanged"] == len(kept)
     left = {path.name for path in folder.iterdir()}
@@ -112,15 +112,15 @@ def test_mistakes(folder, index):
     run(folder, "in.jsonl", against=[index])  # nothing is in the way
 
 
-MORE_KILLS = {"begin": [2], "journal": [2, 4, 6], "observe": [250, 400], "close": [1, 2]}
+MORE_KILLS = {"begin": [2], "journal": [1, 2, 4], "observe": [125, 200], "close": [1, 2]}
 MORE_KILLS |= {"remove": [1, 2], "replace": [2, 3], "rmtree": [1]}
 
 
 @pytest.mark.parametrize(
     ("step", "count"),
     [
-        ("confirm", 150),  # in the set
-        ("confirm", 280),  # in the batch
+        ("confirm", 75),  # in the set
+        ("confirm", 140),  # in the batch
         *(
             pytest.param(step, count, marks=pytest.mark.thorough)
             for step, counts in MORE_KILLS.items()
