@@ -1,16 +1,20 @@
-"""``export``: show entries, the near-duplicate log or changes as records for other programs."""
+"""``export`` and ``import``: show an index as records, and make a new index from records."""
 
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from scrapy_simhash.commands._command import (
     Command,
     index_location,
+    location_of,
     point_in_time,
 )
-from scrapy_simhash.commands._output import progress, show, shown_time
+from scrapy_simhash.commands._output import progress, show, show_result, shown_time
+from scrapy_simhash.commands._pages import existing_paths
+from scrapy_simhash.commands._settings import FINGERPRINT_OPTIONS
 
 if TYPE_CHECKING:
     import argparse
@@ -19,7 +23,7 @@ if TYPE_CHECKING:
 _TIMES = ("at", "first_seen", "last_seen")
 
 
-def _run(options: argparse.Namespace) -> None:
+def _export(options: argparse.Namespace) -> None:
     from scrapy_simhash.maintenance.changes import changes
     from scrapy_simhash.maintenance.export import entry_records, near_duplicate_records
 
@@ -42,7 +46,7 @@ def _run(options: argparse.Namespace) -> None:
         show(json.dumps(record))
 
 
-def _arguments(parser: argparse.ArgumentParser) -> None:
+def _export_arguments(parser: argparse.ArgumentParser) -> None:
     group = parser.add_mutually_exclusive_group()
     group.add_argument(
         "--near-duplicates",
@@ -58,7 +62,7 @@ def _arguments(parser: argparse.ArgumentParser) -> None:
     )
 
 
-COMMAND = Command(
+EXPORT = Command(
     "export",
     "show entries, the near-duplicate log or changes as JSON lines",
     """\
@@ -80,8 +84,58 @@ earliest change first: key, change, at, first_seen, last_seen, and copy_of (for 
 is a copy now; else empty). A page is gone if a crawl that ended by itself saw other pages of the
 site, but not this page.
 """,
-    _run,
-    _arguments,
+    _export,
+    _export_arguments,
     index=True,
     json=False,
+)
+
+
+def _import(options: argparse.Namespace) -> None:
+    from scrapy_simhash.index.manifest import IndexSpec
+    from scrapy_simhash.maintenance.importing import STANDARD_STREAM, import_entries, read_records
+
+    read, chosen = options.settings, options.settings.preset
+    where = location_of(options.new, options)
+    kind, pages = read("SIMHASH_INDEX"), read("SIMHASH_EXPECTED_PAGES")
+    is_directory = isinstance(where, Path)
+    if is_directory == (kind == "redis"):
+        kind = None if is_directory else "redis"
+    manifest = IndexSpec(
+        kind, chosen.scheme, chosen.max_distance, expected_pages=pages
+    ).to_manifest()
+    if options.file != STANDARD_STREAM:
+        existing_paths([options.file])  # later, the error would name the index, not the file
+    count = import_entries(where, manifest, progress(read_records(options.file), "records"))
+    show_result(options, {"index": str(where), "file": options.file, "entries": count})
+
+
+def _import_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "file", metavar="FILE", help="a file, or - for JSON lines on standard input"
+    )
+    parser.add_argument(
+        "new",
+        metavar="NEW",
+        help="a directory that does not exist yet, or is empty; or redis://host:6379/0#name",
+    )
+
+
+IMPORT = Command(
+    "import",
+    "make a new index from records",
+    """\
+Makes a new index, in a directory or in Redis, from records that `export` or another program wrote:
+JSON lines, also compressed by gzip. A record needs key and fingerprint; other fields of
+`export` are optional. If a record is invalid, nothing is imported.
+
+  %(prog)s entries.jsonl.gz new/
+  %(prog)s --preset classic entries.jsonl new/
+  %(prog)s entries.jsonl.gz redis://host:6379/0#shop:simhash
+
+If records name a scheme, it must be that of the settings.
+""",
+    _import,
+    _import_arguments,
+    settings=(*FINGERPRINT_OPTIONS, "max-distance", "pages"),
 )
