@@ -91,6 +91,8 @@ _BROWSER_HEADERS = re.compile(
     "proxy-authorization|referer|sec-.*|te|upgrade-insecure-requests|user-agent|x-forwarded-for"
 )
 _REMEMBERED_NAMES = 1000
+# Of a value that is compared. One in which parts share parts would take endlessly.
+_MAX_PARTS = 100_000
 # Values that an item may have in place of a text of the page.
 _WRITTEN = Decimal, Fraction, complex, pathlib.PurePath, uuid.UUID
 
@@ -335,7 +337,8 @@ class _Comparison(pickle.Pickler):
     """Pickles a value so that equal values of one type have equal bytes, in any process.
 
     Items of all kinds are compared by their fields. Objects whose class does not say how they are
-    pickled, such as selectors, responses and item loaders, cannot be compared, nor can iterators.
+    pickled, such as selectors, responses and item loaders, cannot be compared, nor can iterators,
+    nor values with more than 100,000 parts.
 
     :param spider: stands for itself.
     """
@@ -346,19 +349,23 @@ class _Comparison(pickle.Pickler):
         self.fast = True  # without references, which would tell one object from two equal ones
         self._spider = spider
         self._is_comparable = True
+        self._parts_left = _MAX_PARTS
         self.changeable: dict[int, Any] = {}
         """The objects in the value that can be changed, by their ids, which they keep."""
         self.digest = UNLIKE_ANY
         """8 bytes: equal for equal values; `UNLIKE_ANY` if the value cannot be compared."""
         try:
             self.dump(value)
-        except Exception:  # noqa: BLE001 - it contains itself, or a user's object that fails
+        except Exception:  # noqa: BLE001 - too large, in itself, or a user's object that fails
             return
         if self._is_comparable:
             self.digest = blake2b(buffer.getbuffer(), digest_size=8).digest()
 
     def persistent_id(self, value: Any) -> Any:
         """Return what is pickled in place of a value; None for one that pickle knows."""
+        self._parts_left -= 1
+        if self._parts_left < 0:
+            raise OverflowError
         kind: Any = type(value)
         if kind in _PLAIN:
             return None
@@ -371,7 +378,8 @@ class _Comparison(pickle.Pickler):
             key = lambda part: _Comparison(part, self._spider).digest  # noqa: E731
             parts = *_name(kind), *sorted(value, key=key)
         elif isinstance(value, dict) or ItemAdapter.is_item(value):
-            parts = *_name(kind), *sorted(_fields(value).items(), key=_key)
+            # Not by their values, which may contain many others.
+            parts = *_name(kind), *sorted(_fields(value).items(), key=lambda field: repr(field[0]))
         if parts is None and not _is_pickled(value, kind):
             self._is_comparable, parts = False, _name(kind)
         return parts
@@ -381,11 +389,6 @@ def _fields(value: Any) -> dict[Any, Any]:
     """Return the content of a dict, or of an item of any kind."""
     own = {} if isinstance(value, (dict, Item)) else getattr(value, "__dict__", {})
     return {**(value if isinstance(value, dict) else ItemAdapter(value)), **own}
-
-
-def _key(field: tuple[Any, Any]) -> str:
-    """Return what sorts the fields of a dict: not the value, which may contain many others."""
-    return repr(field[0])
 
 
 def _is_pickled(value: Any, kind: Any) -> bool:

@@ -188,6 +188,14 @@ def test_texts_that_know_their_page_are_compared_by_what_they_say():
     assert UNLIKE_ANY not in hashes
 
 
+def test_parts_that_share_parts_take_no_endless_time():
+    value = ["shoe"]
+    for _ in range(40):
+        value = [value, value]
+    assert hash_of(cb_kwargs={"value": value}) == UNLIKE_ANY
+    assert hash_of(cb_kwargs={"value": [["shoe"] * 1000] * 50}) != UNLIKE_ANY
+
+
 class Unprintable:
     def __reduce__(self):
         return Unprintable, ()
