@@ -139,7 +139,8 @@ class Fingerprinter:
         if not values:
             raise Unreadable("no_field")
         if fields.html:
-            html = without_surrogates(str(values[0]))
+            parts = values[0] if isinstance(values[0], list) else values[:1]
+            html = without_surrogates("\n".join(map(str, parts)))
             is_page = kind_of(html) != "text"
             text = html if is_page else plain_text(html)
         else:

@@ -212,7 +212,7 @@ class Inputs:
         if len({*formats.values()}) > 1:
             raise SimhashError(
                 "the files are of different formats: de-duplicate each format in its own run, with "
-                "the same --index and --incremental"
+                "the same --index and --incremental; --against takes such an index, too"
             )
         return next(filter(None, formats.values()))
 

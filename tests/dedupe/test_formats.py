@@ -234,6 +234,15 @@ def test_fields_in_objects(tmp_path, name, fields):
     assert kinds(tmp_path) == ["new", "new", "near-duplicate"]
 
 
+def test_a_page_in_a_list_is_that_page(tmp_path):
+    page = f"<html><title>Oars</title>\n<p>{text(1)}</p></html>"
+    (tmp_path / "in.jsonl").write_bytes(json_lines([{"html": page}, {"html": [page]}]))
+    for fields in (Fields(), Fields(html="html")):
+        run(tmp_path, "in.jsonl", fields=fields)
+        assert kinds(tmp_path) == ["new", "near-duplicate"]
+        assert read_lines(tmp_path / "verdicts")[1]["distance"] == 0
+
+
 @pytest.mark.parametrize(
     ("one", "other"),
     [
