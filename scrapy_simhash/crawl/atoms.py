@@ -12,6 +12,7 @@ from itertools import chain, islice, zip_longest
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from scrapy.linkextractors import IGNORED_EXTENSIONS
+from xxhash import xxh3_64_intdigest
 
 from scrapy_simhash.crawl.arguments import values_in
 from scrapy_simhash.crawl.given import stable_hash
@@ -140,11 +141,13 @@ def entry_of(item: Any, values: Sequence[str | float], urls: Sequence[str]) -> l
         elif len(text) <= _MAX_CHARACTERS_FOR_WORDS:
             short.extend([] if _RANDOM.fullmatch(text) else [text])
         elif (characters := characters + len(text)) <= _MAX_SKETCHED_CHARACTERS:
-            words = text.split()
-            long.extend(words if len(text) < _MAX_MEAN_CHARACTERS * len(words) else text)
+            parts = text.split()
+            long.extend(parts if len(text) < _MAX_MEAN_CHARACTERS * len(parts) else text)
         else:
             short.append(text)
-    runs = {*map(stable_hash, map(" ".join, zip(long, long[1:], long[2:], strict=False)))}
+    words = [word.encode(errors="backslashreplace") for word in long]
+    of_three = map(b" ".join, zip(words, words[1:], words[2:], strict=False))
+    runs = {*map(xxh3_64_intdigest, of_three)}  # each word is encoded once
     try:
         said = repr((type(item), *short) if short or runs else item)
     except Exception:  # noqa: BLE001 - no item may stop a crawl

@@ -142,6 +142,7 @@ def test_a_copy_may_give_other_words_if_those_of_its_page_are_from_elsewhere(cra
         {"price": "1,250.00", "before": "EUR 1250", "now": [1250.0, 0.25, 1764201234.5, 1.2345]},
         {"count": 1299, "stars": "17", "at": "12:30:45", "on": "26/11/2026", "id": "4711-0815"},
         {"text": "other words " * 30},  # a long text comes from the page
+        {"text": "\udc80 tea"},  # without an encoding
         object(),
         LOOP,
     ],
