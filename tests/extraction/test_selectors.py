@@ -76,7 +76,7 @@ class TestSelect:
         page = f"<div>{'<p>x</p>' * 10_000}</div>"
         started = time.process_time()
         assert selected("p", page=page).text.count("x") == 10_000
-        assert time.process_time() - started < 2
+        assert time.process_time() - started < 3
 
 
 class TestRemove:
