@@ -76,7 +76,9 @@ def _is_to_write(form: HtmlElement) -> bool:
 
 
 def _is_named_aside(element: HtmlElement) -> bool:
-    kind = _kind(f"{names_of(element)} {element.get('itemprop', '')}")
+    more = (element.get(name, "") for name in ("itemprop", "aria-label"))
+    of_type = element.get("itemtype", "")
+    kind = _kind(" ".join((names_of(element), *more, of_type * ("Comment" in of_type))))
     return kind == "discussion" or (kind == "list" and _is_list_of_links(element))
 
 

@@ -45,6 +45,10 @@ def choices(elements: Elements) -> Iterator[tuple[str, str]]:
         is_input = element.tag == "input"
         pieces = (element.get("value", ""),) if is_input else element.itertext()
         text = "".join(islice(pieces, _MAX_PIECES))[:_MAX_CHARACTERS]
+        value = element.get("value", "")
+        # A word that the program reads is the same in all languages.
+        if element.tag == "option" and len(value) > 1 and value.isalpha():
+            text = value
         is_choice = not is_input or element.get("type", "").lower() == "submit"
         if is_choice and of_site.isdisjoint(element.iterancestors()):
             select = next(element.iterancestors(*_GROUPS), None)

@@ -34,7 +34,8 @@ _NEVER_ASIDE = frozenset(("html", "body", "main", "script"))
 _NEVER_CHROME = _NEVER_ASIDE | {"article"}
 
 _HIDING_STYLE = re.compile(
-    r"(?:^|;)\s*(?:display\s*:\s*none|visibility\s*:\s*hidden)\s*(?:!\s*important\s*)?(?:;|$)"
+    r"(?:^|;)\s*(?:display\s*:\s*none|visibility\s*:\s*(?:hidden|collapse)"
+    r"|content-visibility\s*:\s*hidden)\s*(?:!\s*important\s*)?(?:;|$)"
 )
 _LOGO = re.compile(
     r"(?:^|[-_])(?:logo|masthead|branding|navbar-brand|site-?(?:title|name|header))(?:[-_]|$)"
@@ -177,11 +178,14 @@ def _tag_of_control(form: HtmlElement) -> str:
 
 
 def hidden_elements(elements: Elements) -> list[HtmlElement]:
-    """Return the elements, root included, that ``hidden`` hides, then those that a style hides."""
+    """Return the elements, root included, that ``hidden`` hides, then those that a style hides, and
+    popovers, which only a script shows.
+    """
     # A browser finds the text of "until-found", and shows it.
     found = (
         *(e for e in elements.having("hidden") if e.get("hidden").strip().lower() != "until-found"),
         *(e for e in elements.having("style") if is_hidden(e.get("style"))),
+        *elements.having("popover"),
     )
     return list(dict.fromkeys(found))
 
@@ -189,8 +193,9 @@ def hidden_elements(elements: Elements) -> list[HtmlElement]:
 def is_hidden(style: str) -> bool:
     """Return True if a ``style`` attribute hides its element."""
     lowered = style.lower()
-    # Most styles contain neither word, and the search is slow.
-    return ("none" in lowered or "hidden" in lowered) and _HIDING_STYLE.search(lowered) is not None
+    # Most styles contain no such word, and the search is slow.
+    may_hide = "none" in lowered or "hidden" in lowered or "collapse" in lowered
+    return may_hide and _HIDING_STYLE.search(lowered) is not None
 
 
 def is_logo(heading: HtmlElement) -> bool:

@@ -34,12 +34,20 @@ _META_STATES = {
     for name in ("product", "og")
     for of, state in (("price:amount", "price"), ("availability", "availability"))
 }
-_META_IDENTITIES = {"product:retailer_item_id": "sku", "product:ean": "gtin", "product:upc": "gtin"}
+_META_IDENTITIES = {
+    "product:retailer_item_id": "sku",
+    "product:ean": "gtin",
+    "product:upc": "gtin",
+    **{f"product:{name}": name for name in ("color", "size", "material", "pattern")},
+}
 _NAMES = ("name", "headline", "title")
 # What changes about a thing that stays the same.
 _STATES = frozenset("price lowprice highprice availability eventstatus startdate enddate".split())
 # A field of a record may have such a name and mean something else, the markup of a thing may not.
-_OF_MARKUP = ("color", "size", "startdate", "streetaddress", "addresslocality")
+_OF_MARKUP = (
+    *("color", "size", "material", "pattern"),
+    *("startdate", "streetaddress", "addresslocality"),
+)
 _IDENTITIES: Mapping[str, str] = {**IDENTITY_FIELDS, **{name: name for name in _OF_MARKUP}}
 _WANTED = frozenset((*_NAMES, *_IDENTITIES, *_STATES))
 # Attributes for properties: microdata's and RDFa's, and what each of them has beside it.

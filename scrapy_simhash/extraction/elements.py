@@ -33,7 +33,7 @@ _NAMED_TAGS = (
     *("article", "div", "form", "ol", "section", "table", "ul"),
     *("aside", "dialog", "nav"),
 )
-_ATTRIBUTES = frozenset("hidden style role itemprop typeof property datetime".split())
+_ATTRIBUTES = frozenset("hidden popover style role itemprop typeof property datetime".split())
 _END = "\0"  # of the attributes of an element; no page has it
 _DROPPED = "dropped-element"  # a tag that no page has
 _SHADOW_MODES = ("open", "closed")

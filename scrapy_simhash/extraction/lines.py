@@ -208,9 +208,11 @@ def _move_targets(parts: list[str], targets: list[str], start: int, step: int) -
 
 
 def _add_targets(lines: list[Line], targets: list[str]) -> None:
-    """Move the targets of pictures after the last line to it, unless it is chrome."""
-    if targets and lines and not lines[-1].chrome:
-        lines[-1] = lines[-1]._replace(targets=(*lines[-1].targets, *filter(None, targets)))
+    """Move the targets of pictures after the last line outside chrome to it."""
+    own = (at for at in range(len(lines) - 1, -1, -1) if targets and not lines[at].chrome)
+    if (last := next(own, None)) is not None:
+        before = lines[last].targets
+        lines[last] = lines[last]._replace(targets=(*before, *filter(None, targets)))
     targets.clear()
 
 

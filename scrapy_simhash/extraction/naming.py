@@ -222,10 +222,10 @@ def further_names(
         "picture": _pictures(elements, is_without_headings=not names.headings),
         "crumb": chain([facts.crumb], _current_crumbs(elements)),
     }
+    if is_general and any(top.values()):
+        found["fact"] = _facts(elements.root, top)
     if names.headings:  # below it may be a date, a rating or a price
         first = filter(_is_no_sentence, islice(top, is_general))
-        if is_general and any(top.values()):
-            found["fact"] = _facts(elements.root, top)
         if is_general and not all(map(_has_no_digit, top)):
             found["time"] = _times(elements, top)
         found["lead"] = chain(

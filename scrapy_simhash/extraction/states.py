@@ -26,6 +26,7 @@ CURRENCY = f"(?:{_SIGN}|{_WORD})"
 _AMOUNT_WITH_WORD = re.compile(f"{_WORD} ?{_NUMBER}|{_NUMBER} ?(?:{_WORD}|[-\u2013](?!\\w))")
 _MAX_PRICES = 3
 _MAX_LINES_BELOW = 20
+_MAX_NOTICES = 100
 _MIN_TEXT_WORDS = 8
 # A longer line is no notice, and would take the search for amounts long.
 _MAX_CHARACTERS = 200
@@ -53,31 +54,47 @@ def prices(lines: Sequence[Line]) -> list[str]:
 
 
 def notices(lines: Sequence[Line], elements: Elements) -> Iterator[str]:
-    """Yield the short lines below the heading, such as "Cancelled" in an aside or "Sold out" on the
-    button of a form. Of those with digits, yield amounts of money.
+    """Yield the short lines of a page, such as "Cancelled" in an aside or another column, or "Sold
+    out" on the button of a form. Of those with digits, yield amounts of money.
 
-    Before the first text, all of them count, for extractors leave out some; after it those of
-    chrome in the same element as the heading. Links are none.
+    Between the heading and the first text, all of them count, for extractors leave out some; after
+    it those of chrome in the same element as the heading, and elsewhere those that are no part of a
+    list of links. Links are none.
     """
     headed = islice(dropwhile(lambda line: not line.heading, lines), _MAX_LINES_BELOW)
     heading = next(headed, None)
     below = list(headed)
-    texts = [at for at, line in enumerate(below) if line.words >= _MIN_TEXT_WORDS]
-    if heading is None or not texts:
-        return
+    first = next((at for at, line in enumerate(below) if line.words >= _MIN_TEXT_WORDS), 0)
+    level = heading.level if heading else 0
     found = [
         line
         for at, line in enumerate(below)
-        if line.words < _MIN_TEXT_WORDS
-        and len(line.text) <= _MAX_CHARACTERS
-        and not line.is_links
-        and (at < texts[0] or (line.chrome and not line.aside and 0 < heading.level <= line.level))
+        if _is_notice(line)
+        and (at < first or (line.chrome and not line.aside and 0 < level <= line.level))
     ]
     has_chrome = any(line.chrome for line in found)
     links = islice(elements.root.iter("a"), _MAX_LINKS) if has_chrome else ()
     linked = {" ".join("".join(islice(one.itertext(), _MAX_PIECES)).split()) for one in links}
-    for text in (line.text for line in found):
+    own = (line.text for line in found if line.text not in linked)
+    for text in dict.fromkeys((*own, *islice(_outside_lists(lines), _MAX_NOTICES))):
         if any(map(str.isdigit, text)):
             yield from _AMOUNT_WITH_WORD.findall(text)
-        elif text not in linked:
+        else:
             yield text
+
+
+def _is_notice(line: Line) -> bool:
+    is_short = line.words < _MIN_TEXT_WORDS and len(line.text) <= _MAX_CHARACTERS
+    return is_short and not line.is_links
+
+
+def _outside_lists(lines: Sequence[Line]) -> Iterator[str]:
+    """Yield the short lines of the content that follow no link, up to the next text."""
+    in_list = False
+    for line in lines:
+        if line.chrome or line.aside:
+            continue
+        is_short = line.is_links or line.words < _MIN_TEXT_WORDS
+        in_list = is_short and not line.heading and (in_list or bool(line.targets))
+        if not (in_list or line.heading) and _is_notice(line):
+            yield line.text

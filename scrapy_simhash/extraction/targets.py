@@ -55,13 +55,14 @@ _EMBEDDING = ("iframe", "object", "embed", "video", "audio", "source", "math")
 _SOURCES = ("data-src", "src", "data")
 # Elements of a formula that do not say where its parts are.
 _GROUPS = frozenset("math mi mn mo mpadded mrow ms mstyle mtext semantics".split())
+_INVISIBLE = ("annotation", "annotation-xml", "mphantom")
 _MAX_PIECES = 1000
 # What is embedded there belongs to the site.
 _NOT_EMBEDDED_IN = "aside dialog footer header nav noscript template".split()
 _ADVERTISEMENT = re.compile(r"(?<![a-z])(?:ads?|advert[a-z]*|sponsor[a-z]*)(?![a-z])")
 _MAX_BOXES = 2  # elements around an embedded one whose names say that it is an advertisement
 # The most values of each kind.
-_MAX_EMBEDDED = {"embedded": 8, "parameter": 8, "formula": 8, "image": 4}
+_MAX_EMBEDDED = {"embedded": 8, "parameter": 8, "formula": 8, "file": 4, "image": 4}
 _SIZE = re.compile(r"[-_]\d+x\d+$")
 # Further elements are not looked at: what is around each takes time on deeply nested pages.
 _MAX_EMBEDDING = 300
@@ -137,14 +138,15 @@ def _introduced(lines: Sequence[Line]) -> list[Line]:
     """Return the lists of at least three links that follow a text, without a heading between."""
     found: list[Line] = []
     follows = False
-    for is_listed, group in groupby(lines, _is_listed):
+    # Between a text and its list may be a form.
+    for is_listed, group in groupby((line for line in lines if not line.chrome), _is_listed):
         run = list(group)
         linked = [line for line in run if line.targets]
         targets = {target for line in linked for target in line.targets}
         if is_listed and follows and len(targets) >= _MIN_INTRODUCED:
             found += linked
         last = run[-1]
-        follows = not (is_listed or last.chrome) and last.words >= _MIN_TEXT_WORDS
+        follows = not is_listed and last.words >= _MIN_TEXT_WORDS
     return found
 
 
@@ -153,8 +155,8 @@ def _is_listed(line: Line) -> bool:
 
     A short line without a link and without a digit may be a heading.
     """
-    if line.chrome or line.row or line.is_links:
-        return not line.chrome
+    if line.row or line.is_links:
+        return True
     numbers = sum(any(map(str.isdigit, word)) for word in line.text.split())
     return line.words - numbers < _MIN_TEXT_WORDS and (numbers > 0 or bool(line.targets))
 
@@ -248,14 +250,16 @@ def _last_segment(target: str) -> tuple[str, bool]:
     """
     if target.lower().startswith("javascript:"):
         return "", True
-    path = _AFTER_PATH.split(target, maxsplit=1)[0].rstrip("/")
+    origin = _ORIGIN.match(target)
+    path = _AFTER_PATH.split(target[origin.end() if origin else 0 :], maxsplit=1)[0].rstrip("/")
     kind = _type_of(path) or "text/"
     return path.rpartition("/")[2], kind.startswith("text/") and not path.startswith(_ADDRESSES)
 
 
 def embedded_documents(elements: Elements) -> list[tuple[str, str]]:
     """Return what tells apart the documents that a page embeds in its content: films, PDF files,
-    formulas (of the kind ``formula``); and its first pictures (of the kind ``image``).
+    formulas (of the kind ``formula``); files and addresses to which it leads (``file``); and its
+    first pictures (``image``).
 
     Of a file, it is the last segment of the path (of the kind ``embedded``), whatever the host and
     the query: players have several of either. A segment without a digit may be a program. Its
@@ -263,7 +267,9 @@ def embedded_documents(elements: Elements) -> list[tuple[str, str]]:
     """
     images = elements.tagged("img")[:_MAX_EMBEDDING]
     is_aside = cache(aside_filter(elements))
-    embedding = [*elements.tagged(*_EMBEDDING)[:_MAX_EMBEDDING], *images]
+    links = elements.tagged("a")[:_MAX_EMBEDDING]
+    files = (link for link in links if not _of_link(link)[1])
+    embedding = [*elements.tagged(*_EMBEDDING)[:_MAX_EMBEDDING], *files, *images]
     of_site = set(elements.tagged(*_NOT_EMBEDDED_IN))
     mains = set(elements.tagged("main"))
     articles = {
@@ -276,11 +282,11 @@ def embedded_documents(elements: Elements) -> list[tuple[str, str]]:
         is_image = element.tag == "img"
         above = list(element.iterancestors())
         # Most images are in a link to something else.
-        links = (one.get("href", "") for one in above if is_image and one.tag == "a")
+        around_image = (one.get("href", "") for one in above if is_image and one.tag == "a")
         around = mains or (articles if is_image else mains)
         if not (
             of_site.isdisjoint(above)
-            and all(_type_of(link).startswith("image/") for link in links)
+            and all(_type_of(link).startswith("image/") for link in around_image)
             and not (around and around.isdisjoint(above))
         ):
             continue
@@ -288,11 +294,16 @@ def embedded_documents(elements: Elements) -> list[tuple[str, str]]:
         is_choice = element.tag == "source" and above[0].tag == "picture"
         if is_choice or is_hidden(element.get("style", "")) or _ADVERTISEMENT.search(boxes):
             continue
+        if element.tag == "a":
+            found["file"][_of_link(element)[0]] = None
+            continue
         if element.tag == "math":
             if formula := _formula(element):
                 found["formula"][formula] = None
             continue
-        source = next(filter(None, (element.get(name, "") for name in _SOURCES)), "")
+        sources = [element.get(name, "") for name in _SOURCES]
+        of_image = element.get("srcset", "").partition(" ")[0] if is_image else ""
+        source = next(filter(None, sources), of_image)
         path, _, query = source.partition("?")
         names = [_SIZE.sub("", name) for name in pieces_of(path)[-1:]]
         is_file = any(map(str.isdigit, "".join(names))) or _type_of(path).startswith(_MEDIA)
@@ -312,11 +323,16 @@ def embedded_documents(elements: Elements) -> list[tuple[str, str]]:
     ]
 
 
+def _of_link(link: HtmlElement) -> tuple[str, bool]:
+    return _last_segment(link.get("href", "")[:_MAX_CHARACTERS])
+
+
 def _formula(math: HtmlElement) -> str:
     """Return what a formula shows, and how its parts are placed; empty if it shows nothing."""
     parts = [
         (str(one.tag) * (one.tag not in _GROUPS), one.text or "")
         for one in islice(math.iter("*"), _MAX_PIECES)
+        if one.tag not in _INVISIBLE and next(one.iterancestors(*_INVISIBLE), None) is None
     ]
     shows = any(text.strip() for _, text in parts)
     return " ".join(" ".join(chain(*parts) if shows else (math.get("alttext", ""),)).split())

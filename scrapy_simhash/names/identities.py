@@ -41,7 +41,7 @@ _KINDS = {"gtin": 1, "sku": 2, "mpn": 3, "productid": 4, "identifier": 128}
 _NAMES = ("name", "title", "subheading", "picture", "crumb", "label", "lead")
 _OTHERS = (
     "color size embedded parameter startdate streetaddress addresslocality fact time image choice "
-    "formula"
+    "formula material pattern file"
 ).split()
 _KINDS.update({name: kind for kind, name in enumerate((*_NAMES, *_OTHERS), 129)})
 # Kinds from 64 to 127: the values that a user chose. Each choice has its own kind, so that after a
@@ -119,8 +119,8 @@ def chosen_values_differ(one: Evidence, other: Evidence) -> bool:
 def identities_differ(one: Evidence, other: Evidence, *, is_same_text: bool = False) -> bool:
     """Return True if two pages have identities of one kind, and none of these in common.
 
-    :param is_same_text: their texts are equal, as far as is known, so that pictures count, too.
-        Sites rename these.
+    :param is_same_text: their texts are equal, as far as is known, so that pictures and files
+        count, too. Sites rename these.
     """
     first, second = one.identity, other.identity
     if first == second or not first or not second:
@@ -132,7 +132,7 @@ def identities_differ(one: Evidence, other: Evidence, *, is_same_text: bool = Fa
     kinds = {value[0] for value in values} & {value[0] for value in other_values}
     kinds -= {value[0] for value in values & other_values}
     if not is_same_text:
-        kinds.discard(_KINDS["image"])
+        kinds -= {_KINDS["image"], _KINDS["file"]}
     return any(is_one_site or kind < _WITHIN_SITE for kind in kinds)
 
 

@@ -53,20 +53,21 @@ _PART_ENDS = re.compile(
 )
 # Marks that get lost: of Latin letters, of the Russian ё, and of Greek capitals.
 _LOST_MARKS = re.compile("(?<=[a-z])[\u0300-\u036f]+|(?<=\u0435)\u0308|(?<=[\u03b1-\u03c9])\u0301")
-# What names a view of a page: the beginnings of words for print, mobile and AMP.
+# What names a view of a page: the beginnings of words for print, mobile and AMP, and of what stands
+# beside them, such as version, view and page; without diacritics.
 _VIEW_STEMS = (
     *"print imprim impres druck stampa utskrift udskrift tulost afdruk tisk druk wydruk".split(),
-    *"nyomtat yazdir tlač ispis εκτύπωσ печат друк הדפס طباع چاپ".split(),
+    *"nyomtat yazdir tlac tipari ispis εκτυπωσ печат друк הדפס طباع چاپ".split(),
     *"打印 印刷 列印 인쇄 พิมพ์".split(),
-    *"mobil móvil móbil móvel мобильн мобільн κινητ 手机 手機 モバイル 스마트폰 모바일".split(),
+    *"mobil movil movel мобильн мобільн κινητ 手机 手機 モバイル 스마트폰 모바일".split(),
 )
 _VIEWS = frozenset(("amp", "smartphone", "smartphones"))
-# What stands beside them: version, view, page, and little words such as "for".
-_WITH_VIEWS = frozenset(
-    "version versión versão versione versie versjon verze wersja verzió версия версія έκδοση גרסה "
-    "versio versiune sürüm változat نسخة stránky "
-    "view ansicht vista vue visning näkymä page página pagina seite sivu side friendly optimized "
-    "for pour para per pro für for til för do dla для to the de la le".split()
+_BESIDE_STEMS = tuple(
+    "vers verz wers верс εκδοσ גרס נוסח surum valtozat نسخ view ansicht vista visning "
+    "nakyma pag strank seite friendly optimized".split()
+)
+_BESIDE_VIEWS = frozenset(
+    "vue sivu side for pour para per pro pre pentru fur til do dla для to the de la le".split()
 )
 
 
@@ -173,6 +174,8 @@ def _kind(character: str) -> _Kind:
         return "letter" if category == "Lo" else "word"
     if character.isspace():
         return "space"
+    if category in ("Ps", "Pe") and "\u2300" <= character < "\u3000":
+        return "symbol"  # of mathematics: floor, ceiling
     if category == "Po" and _SEPARATES.search(unicodedata.name(character, "")):
         return "stop"
     return _KINDS.get(character) or _KINDS.get(category) or _KINDS.get(category[0], "symbol")
@@ -200,8 +203,11 @@ def without_parts(name: str, is_left_out: Callable[[str], bool]) -> str:
 @lru_cache(maxsize=1024)
 def is_view(part: str) -> bool:
     """Return True if a part of a name only names a view of a page: a print or mobile version."""
-    words = normalize(part).split()
-    are_known = all(word in _WITH_VIEWS or _names_view(word) for word in words)
+    words = without_diacritics(normalize(part)).split()
+    are_known = all(
+        word in _BESIDE_VIEWS or word.startswith(_BESIDE_STEMS) or _names_view(word)
+        for word in words
+    )
     return are_known and any(map(_names_view, words))
 
 

@@ -40,6 +40,8 @@ class TestNames:
             "<div itemprop=aggregateRating>",
             "<div id=disqus_thread>",
             "<div id=respond>",
+            "<section aria-label='Kommentare'>",
+            "<div itemscope itemtype=http://schema.org/UserComments>",
             "<div class=related-posts>",
             "<div class=isRelated>",
             "<ul class='recommended'>",
@@ -67,6 +69,7 @@ class TestNames:
             "<div class=antisocial>",
             "<div class=reviewed>",
             "<div data-x=comments>",
+            "<div itemscope itemtype=https://schema.org/Review>",
             "<p class=comment>",
         ],
     )

@@ -45,6 +45,28 @@ def test_pages_with_other_choices_are_no_copies(form):
     assert compared(one, page(form, ())) == ""
 
 
+def test_translated_options_are_the_same():
+    words = "<option value={}>{}</option>" * 3
+    one, other = (
+        page(f"<form><select>{words.format(*options)}</select></form>", ())
+        for options in (
+            ("newest", "Newest", "oldest", "Oldest", "best", "Best"),
+            ("newest", "Neueste", "oldest", "Älteste", "best", "Beste"),
+        )
+    )
+    assert compared(one, other) == ""
+    # A number may only say which option it is.
+    assert (
+        compared(
+            *(
+                one.replace("newest", "1").replace("oldest", "2").replace("best", "3")
+                for one in (one, other)
+            )
+        )
+        == "identity"
+    )
+
+
 @pytest.mark.parametrize(
     "html",
     [

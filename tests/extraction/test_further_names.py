@@ -79,6 +79,12 @@ def test_a_line_that_looks_like_a_heading_tells_pages_apart(html):
     assert other["lead"].startswith("larch lodge")
 
 
+def test_without_a_heading_the_first_facts_tell_pages_apart():
+    html = "<dl><dt>Name<dd>{}<dt>Beds<dd>two</dl>"
+    one, other = (found(html.format(name) + TEXT) for name in ("The Old Mint", "Larch Lodge"))
+    assert one["fact"] != other["fact"]
+
+
 def test_a_long_heading_below_a_general_one_tells_pages_apart():
     html = "<h1>Our houses</h1><h2>{} is a house by the harbour with a garden</h2>"
     one, other = (found(html.format(name) + TEXT) for name in ("The Old Mint", "Larch Lodge"))

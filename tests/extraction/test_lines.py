@@ -98,6 +98,10 @@ class TestShown:
             "style='color:red;display:none'",
             "style='display: none !important; color: red'",
             "style='visibility:hidden'",
+            "style='visibility: collapse'",
+            "style='content-visibility: hidden'",
+            "popover",
+            "popover=manual",
         ],
     )
     @pytest.mark.parametrize("tag", ["p", "span", "div", "a", "pre", "nav", "h1", "custom-a"])

@@ -165,6 +165,11 @@ class TestIdentities:
             ("<div itemscope><b itemprop=sku>B-7</b></div>", {"sku": "b-7"}),
             ("<div itemScope><b itemProp=sku>B-7</b></div>", {"sku": "b-7"}),
             (ld({"@type": "Product", "color": "Red", "size": "M"}), {"color": "red", "size": "m"}),
+            (
+                ld({"@type": "Product", "material": "Wool", "pattern": "Dots"}),
+                {"material": "wool", "pattern": "dots"},
+            ),
+            ("<meta property=product:color content=Red>", {"color": "red"}),
             (ld({**PRODUCT, "color": ["red", "blue"]}), {"sku": "b-7"}),
             ("<div itemscope>It is <i itemprop=color>Red</i>.</div>", {"color": "red"}),
             (
@@ -307,7 +312,12 @@ class TestIdentities:
             ("<div>{}<form><b>USD 9</b><div><button>Sold out</button></div></form></div>", ("USD 9", "Sold out")),
             ("<main>{}</main><aside>Cancelled</aside>", ()),
             ("<main>{}<div class=comments>Nice</div><aside><a href=/b>Oar</a></aside></main>", ()),
-            ("<main>{}" + "<p>Of iron" * 20 + "<aside>Cancelled</aside></main>", ()),
+            ("<main>{}" + "<p>Of iron" * 20 + "<aside>Cancelled</aside></main>", ("Of iron",)),
+            # In another column, or before the heading.
+            ("<div><div>{}</div><div><b>Sold out</b><p>USD 9</div></div>", ("Sold out", "USD 9")),
+            ("<div><p>Closed</div><div>{}</div>", ("Closed",)),
+            ("<div>{}</div><div><dl><dt>State<dd>open</dl><table><tr><td>Seats<td>none</table></div>", ("State", "open", "Seats none")),
+            ("<div>{}</div><p><a href=/b>Oar</a><p>Red<p>USD 7<p>By Ann", ()),
         ],
     )  # fmt: skip
     def test_notices_beside_the_text(self, html, states):

@@ -127,10 +127,11 @@ def test_a_formula_in_common_does_not_hide_that_films_differ():
     assert identities_differ(*pages)
 
 
-def test_pictures_tell_pages_apart_whose_texts_are_equal():
+@pytest.mark.parametrize("kind", ["image", "file"])
+def test_pictures_and_files_tell_pages_apart_whose_texts_are_equal(kind):
     def shown(text, *names):
         sketch = DETECTOR.fingerprint_text(text).evidence.sketch
-        return Evidence(sketch=sketch, identity=identity_bytes([("image", name) for name in names]))
+        return Evidence(sketch=sketch, identity=identity_bytes([(kind, name) for name in names]))
 
     red, blue, more = shown(TEXT, "red"), shown(TEXT, "blue"), shown(TEXT, "blue", "red")
     for one, other, against in ((red, blue, "identity"), (red, more, ""), (red, shown(TEXT), "")):

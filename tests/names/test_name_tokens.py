@@ -38,6 +38,7 @@ DIFFERENT = [
     ["👍", "👎", "👍🏽"],
     ["5′", "5″"],
     ["2'-deoxyuridine", "2-deoxyuridine"],
+    ["⌊x⌋", "⌈x⌉", "x", "⟨x⟩"],
     ["(.)", "(,)", "(:)", "($)", "()"],
     ["किला", "काला", "कल"],
     ["50 x 70", "70 x 50", "50 x 70 x 70"],
@@ -128,6 +129,7 @@ def test_what_is_left_of_a_name_keeps_its_symbols():
         *("versión para imprimir", "Versione stampabile", "Versão para impressão", "Utskrift"),
         *("Tulostusversio", "Afdrukken", "Verze pro tisk", "Wersja do druku", "Yazdır"),
         *("Версия для печати", "Мобильная версия", "Εκτύπωση", "גרסה להדפסה", "طباعة"),
+        *("Versiune pentru tipărire", "Verzia pre tlač", "Εκτυπώσιμη έκδοση", "נוסח להדפסה"),
         *("打印版", "打印本页", "印刷用ページ", "手机版", "인쇄", "พิมพ์"),
     ],
 )
