@@ -217,8 +217,17 @@ def crawled(
 
 def run_named(directory: Path, crawls: dict[str, Crawl], **how: Any) -> dict[str, Result]:
     """Run crawls one after the other, each named by its key; return their results by name."""
-    named = [replace(crawl, name=name) for name, crawl in crawls.items()]
-    return dict(zip(crawls, run(directory, *named, **how), strict=True))
+    series = run_series(directory, {name: [crawl] for name, crawl in crawls.items()}, **how)
+    return {name: result for name, [result] in series.items()}
+
+
+def run_series(
+    directory: Path, series: dict[str, list[Crawl]], **how: Any
+) -> dict[str, list[Result]]:
+    """Run series of crawls, one after the other; those of a series have its name, and its index."""
+    named = [replace(crawl, name=name) for name, crawls in series.items() for crawl in crawls]
+    results = iter(run(directory, *named, **how))
+    return {name: [next(results) for _ in crawls] for name, crawls in series.items()}
 
 
 def index_settings(directory: Path) -> dict[str, Any]:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.crawl.harness import Crawl, run, run_named
+from tests.crawl.harness import Crawl, run, run_named, run_series
 from tests.crawl.pages import ARTICLES, page, put_articles
 
 FIELDS = {"SIMHASH_ITEM_FIELDS": ["text"], "CONCURRENT_ITEMS": 1}
@@ -114,62 +114,71 @@ def test_values_of_any_kind_are_read(results):
     assert result.stat("item/skipped/few_tokens") == 1
 
 
-@pytest.mark.parametrize(
-    ("settings", "kept"),
-    [
-        (FIELDS, [["mill", "bees"], ["mill 1", "paper"], ["mill", "bees"]]),
-        (INCREMENTAL, [["mill", "bees"], ["paper"], []]),
-    ],
-)
-def test_earlier_crawls_count_only_where_that_is_asked_for(pages, tmp_path, settings, kept):
-    first = crawl(pages, {"/a": [item("mill"), item("bees")]}, settings)
-    copies = {"/b": [item("mill", 1), item("paper"), item("mill", 2)]}
-    results = run(tmp_path, first, crawl(pages, copies, settings), first)
-    assert [ids(result) for result in results] == kept
-
-
 COPYING = {"tests.crawl.components.CopyingPipeline": 10}
-START = {"start_items": [{"url": "https://example.com/failing", **item("mill")}]}
+# Series whose first crawl has an item that fails → its page, the pipelines before the one that fails,
+# and arguments of the spider.
+FAILING = {
+    "a page": ("/failing", {}, {}),
+    "a page that is not judged": ("/failing.json", {}, {}),
+    "an earlier pipeline has replaced the item": ("/failing", COPYING, {}),
+    "start": (
+        *(None, COPYING),
+        {"start_items": [{"url": "https://example.com/failing", **item("mill")}]},
+    ),
+}
+# Place of a pipeline that drops or replaces items: before SimhashPipeline, and after it.
+ORDERS = (10, 300)
 
 
-@pytest.mark.parametrize(
-    ("path", "pipelines", "arguments"),
-    [
-        ("/failing", {}, {}),
-        ("/failing.json", {}, {}),  # a page that is not judged
-        ("/failing", COPYING, {}),  # an earlier pipeline has replaced the item
-        (None, COPYING, START),
-    ],
-)
-def test_items_that_a_later_pipeline_failed_are_not_stored(
-    pages, tmp_path, path, pipelines, arguments
-):
+@pytest.fixture(scope="module")
+def series(pages, module_path):
+    """Run series of crawls, each with an index of its own."""
     pages.put("/failing.json", "{}", content_type="application/json")
-    items = {path: [item("mill")]} if path else {}
-    first = crawl(pages, items, FIELDS | {"ITEM_PIPELINES": pipelines | STRICT["ITEM_PIPELINES"]})
-    first.arguments.update(arguments)
-    failing, copies = run(tmp_path, first, crawl(pages, {"/a": [item("mill", 1)]}, INCREMENTAL))
+    for path, name in (("/dropped", "kite"), ("/third", "paper")):
+        pages.put(path, page(name))
+    series = {}
+    for name, settings in (("alone", FIELDS), ("incremental", INCREMENTAL)):
+        first = crawl(pages, {"/a": [item("mill"), item("bees")]}, settings)
+        copies = {"/b": [item("mill", 1), item("paper"), item("mill", 2)]}
+        series[name] = [first, crawl(pages, copies, settings), first]
+    for name, (path, pipelines, arguments) in FAILING.items():
+        settings = FIELDS | {"ITEM_PIPELINES": pipelines | STRICT["ITEM_PIPELINES"]}
+        failing = crawl(pages, {path: [item("mill")]} if path else {}, settings)
+        failing.arguments.update(arguments)
+        series[name] = [failing, crawl(pages, {"/a": [item("mill", 1)]}, INCREMENTAL)]
+    for order in ORDERS:
+        pipelines = {
+            "tests.crawl.components.StrictPipeline": order,
+            "tests.crawl.components.CopyingPipeline": 900,
+        }
+        items = (
+            {"/a": [item("mill")], "/dropped": [item("bees")]},
+            # The copy of mill is dropped by the plugin.
+            {"/b": [item("mill", 1), item("tram")]},
+            {"/third": [item("mill", 2), item("tram", 1), item("ice")]},
+        )
+        settings = INCREMENTAL | {"ITEM_PIPELINES": pipelines}
+        series[f"order {order}"] = [crawl(pages, one, settings) for one in items]
+    return run_series(module_path / "series", series)
+
+
+def test_earlier_crawls_count_only_where_that_is_asked_for(series):
+    kept = {name: [ids(result) for result in series[name]] for name in ("alone", "incremental")}
+    assert kept["alone"] == [["mill", "bees"], ["mill 1", "paper"], ["mill", "bees"]]
+    assert kept["incremental"] == [["mill", "bees"], ["paper"], []]
+
+
+@pytest.mark.parametrize("name", FAILING)
+def test_items_that_a_later_pipeline_failed_are_not_stored(series, name):
+    failing, copies = series[name]
     assert len(failing.item_errors) == 1
     assert ids(copies) == ["mill 1"]
 
 
-@pytest.mark.parametrize("order", [10, 300])  # before SimhashPipeline, and after it
-def test_items_that_pipelines_replaced_are_stored_though_others_are_dropped(pages, tmp_path, order):
-    for path, name in (("/dropped", "kite"), ("/third", "paper")):
-        pages.put(path, page(name))
-    pipelines = {
-        "tests.crawl.components.StrictPipeline": order,
-        "tests.crawl.components.CopyingPipeline": 900,
-    }
-    settings = INCREMENTAL | {"ITEM_PIPELINES": pipelines}
-    first, second, third = run(
-        tmp_path,
-        crawl(pages, {"/a": [item("mill")], "/dropped": [item("bees")]}, settings),
-        # The copy of mill is dropped by the plugin.
-        crawl(pages, {"/b": [item("mill", 1), item("tram")]}, settings),
-        crawl(pages, {"/third": [item("mill", 2), item("tram", 1), item("ice")]}, settings),
-    )
-    assert [ids(result) for result in (first, second, third)] == [["mill"], ["tram"], ["ice"]]
+@pytest.mark.parametrize("order", ORDERS)
+def test_items_that_pipelines_replaced_are_stored_though_others_are_dropped(series, order):
+    kept = [ids(result) for result in series[f"order {order}"]]
+    assert kept == [["mill"], ["tram"], ["ice"]]
 
 
 def test_items_can_be_judged_alone(pages, tmp_path):

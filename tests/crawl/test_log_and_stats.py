@@ -7,7 +7,7 @@ import pytest
 
 from scrapy_simhash.crawl.crawl_report import UnmatchedNames
 from scrapy_simhash.scheme import DEFAULT_PRESET, PRESETS
-from tests.crawl.harness import Crawl, crawled, run
+from tests.crawl.harness import Crawl, run, run_named
 from tests.crawl.pages import page
 
 # Article → number of its near-duplicates in the crawl.
@@ -118,9 +118,6 @@ def test_reading_is_quiet_beyond_that(crawls):
         assert not crawls[name].lines("WARNING")
 
 
-NAMES = ("mill", "bees", "paper")
-
-
 def test_names_that_match_nothing_on_the_first_pages_are_said_early():
     warnings = []
     errors = SimpleNamespace(warn_once=lambda _, message, values: warnings.append(message % values))
@@ -131,41 +128,50 @@ def test_names_that_match_nothing_on_the_first_pages_are_said_early():
     assert warnings == ["'a', 'c': 100"]
 
 
+NAMES = ("mill", "bees", "paper")
 ITEMS = {f"/{name}": [{"id": name, "text": page(name), "empty": " "}] for name in NAMES}
 OF_ITEMS = "tests.crawl.spiders.ItemsSpider"
-SELECTORS = {
-    "SIMHASH_CONTENT_SELECT": ["article", ".storry"],
-    "SIMHASH_CONTENT_REMOVE": ["//div[@id='adds']", "nav"],
+# Crawl → its settings, and the warning.
+UNMATCHED = {
+    "selectors": (
+        {
+            "SIMHASH_CONTENT_SELECT": ["article", ".storry"],
+            "SIMHASH_CONTENT_REMOVE": ["//div[@id='adds']", "nav"],
+        },
+        "'.storry', \"//div[@id='adds']\" matched nothing on any of 3 pages",
+    ),
+    "fields": (
+        {"SIMHASH_ITEM_FIELDS": ["txt", "text", "empty"]},
+        "none of 3 items has text in 'txt', 'empty': ",
+    ),
 }
+COPIED = [f"/copy/{number}" for number in range(23)]
 
 
-@pytest.mark.parametrize(
-    ("settings", "more", "said"),
-    [
-        (SELECTORS, {}, "'.storry', \"//div[@id='adds']\" matched nothing on any of 3 pages"),
-        (
-            {"SIMHASH_ITEM_FIELDS": ["txt", "text", "empty"]},
-            {"spider": OF_ITEMS, "arguments": {"items": ITEMS}},
-            "none of 3 items has text in 'txt', 'empty': ",
-        ),
-    ],
-)
-def test_what_matched_nothing_is_a_warning_at_the_end(site, tmp_path, settings, more, said):
+@pytest.fixture(scope="module")
+def warned(site, module_path):
     urls = [site.put(f"/{name}", page(name)) for name in NAMES]
-    result = crawled(tmp_path, urls, settings, **more)
-    assert len(result.items) == 3
-    [line] = result.lines("WARNING", said)
+    copies = [site.put(path, page("mill")) for path in COPIED]
+    crawls = {
+        name: Crawl(urls, settings, OF_ITEMS, arguments={"items": ITEMS})
+        for name, (settings, _) in UNMATCHED.items()
+    }
+    for name, items in (("without items", ()), ("with items", [{"id": 1}])):
+        arguments = {"items": dict.fromkeys(COPIED, items)}
+        crawls[name] = Crawl(copies, spider=OF_ITEMS, arguments=arguments)
+    return run_named(module_path, crawls)
+
+
+@pytest.mark.parametrize("name", UNMATCHED)
+def test_what_matched_nothing_is_a_warning_at_the_end(warned, name):
+    settings, said = UNMATCHED[name]
+    assert len(warned[name].items) == 3
+    [line] = warned[name].lines("WARNING", said)
     assert next(iter(settings)) in line
 
 
-def test_a_crawl_that_yields_no_items_and_drops_pages_is_warned(site, tmp_path):
-    paths = [f"/copy/{number}" for number in range(23)]
-    urls = [site.put(path, page("mill")) for path in paths]
-    crawls = [
-        Crawl(urls, spider=OF_ITEMS, name=name, arguments={"items": dict.fromkeys(paths, items)})
-        for name, items in (("without", ()), ("with", [{"id": 1}]))
-    ]
-    without, with_items = run(tmp_path, *crawls)
+def test_a_crawl_that_yields_no_items_and_drops_pages_is_warned(warned):
+    without, with_items = warned["without items"], warned["with items"]
     [line] = without.lines("WARNING", "no callback yielded an item")
     assert f"{without.stat('dropped')} pages were dropped" in line
     assert with_items.stat("dropped") == 22

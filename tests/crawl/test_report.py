@@ -8,7 +8,7 @@ import pytest
 from lxml import html
 
 from scrapy_simhash.index import open_index
-from tests.crawl.harness import Crawl, crawled, run_named
+from tests.crawl.harness import Crawl, run_named
 from tests.crawl.pages import page, put_articles
 
 
@@ -19,11 +19,17 @@ def pages(site):
     return site
 
 
+SECRET = "s3cr3t-0f-a-session"
 PATHS = ["/mill", "/mill-copy", "/bees", "/failing", "/short"]
 
 
 @pytest.fixture(scope="module")
 def results(pages, module_path):
+    private = [
+        pages.put(f"/private?n={number}&PHPSESSID={SECRET}{number}", page("mill", copy=number))
+        for number in range(3)
+    ]
+
     def crawl(name, **settings):
         return Crawl(
             [pages.url(path) for path in PATHS],
@@ -40,6 +46,10 @@ def results(pages, module_path):
         "bounded": crawl("bounded", SIMHASH_KEEP_TEXT=100),
         # In the directory that crawls are started in.
         "none": crawl("none", SIMHASH_REPORT="none.html"),
+        "full": crawl("full", SIMHASH_REPORT="/dev/full"),
+        "private": Crawl(
+            private, {"SIMHASH_DEBUG": True, "SIMHASH_REPORT": str(module_path / "private.html")}
+        ),
     }
     return run_named(module_path, crawls)
 
@@ -84,30 +94,19 @@ def test_the_report_of_a_crawl(results, module_path):
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full")
-def test_a_report_that_cannot_be_written_is_an_error_in_the_log(pages, tmp_path):
-    result = crawled(
-        tmp_path,
-        [pages.url("/mill")],
-        {"SIMHASH_DIR": str(tmp_path / "index"), "SIMHASH_REPORT": "/dev/full"},
-        name="long",
-    )
+def test_a_report_that_cannot_be_written_is_an_error_in_the_log(results, module_path):
+    result = results["full"]
     assert result.stats["simhash/errors/report"] == 1
     assert "the report /dev/full was not written: [Errno 28] No space left" in result.log
-    directory = tmp_path / "index" / "spiders" / "long"
+    directory = module_path / "full" / "spiders" / "full"
     assert f"`scrapy simhash report --index {directory} /dev/full`" in result.log
 
 
-def test_secrets_of_urls_stand_neither_in_the_report_nor_in_the_log(pages, tmp_path):
-    secret = "s3cr3t-0f-a-session"
-    urls = [
-        pages.put(f"/private?n={number}&PHPSESSID={secret}{number}", page("mill", copy=number))
-        for number in range(3)
-    ]
-    path = tmp_path / "report.html"
-    result = crawled(tmp_path, urls, {"SIMHASH_DEBUG": True, "SIMHASH_REPORT": str(path)})
+def test_secrets_of_urls_stand_neither_in_the_report_nor_in_the_log(results, module_path):
+    result, path = results["private"], module_path / "private.html"
     assert result.stat("near_duplicate") == 2
-    assert secret not in path.read_text(encoding="utf-8")
+    assert SECRET not in path.read_text(encoding="utf-8")
     assert path.stat().st_mode & 0o777 == 0o600
     ours = [line for line in result.log.splitlines() if "simhash" in line]
     assert any("PHPSESSID=…" in line for line in ours)
-    assert not [line for line in ours if secret in line]
+    assert not [line for line in ours if SECRET in line]
