@@ -132,19 +132,26 @@ def _crawled(
             for number, case in enumerate(some)
             for on in modes
         ]
-        results = iter(run(directory, *groups))
-        ended = iter(
-            [_resumed(directory, group, [next(results) for _ in group]) for group in groups]
-        )
+        ended = iter(_results(directory, groups))
         for case in some:
             yield case, *(next(ended) for _ in modes)
 
 
-def _resumed(directory: Path, group: list[Crawl], ended: list[Result]) -> list[Result]:
-    """Run a crawl with JOBDIR again until it ends; return the results of all its parts."""
-    while "JOBDIR" in group[0].settings and ended[-1].finish_reason == "closespider_pagecount":
-        ended += run(directory, *group)
-    return ended
+def _results(directory: Path, groups: list[list[Crawl]]) -> list[list[Result]]:
+    """Run groups of crawls, and those with JOBDIR again until they end; return all results of each."""
+    found: list[list[Result]] = [[] for _ in groups]
+    unfinished = [*range(len(groups))]
+    while unfinished:
+        results = iter(run(directory, *(groups[number] for number in unfinished)))
+        for number in unfinished:
+            found[number] += [next(results) for _ in groups[number]]
+        unfinished = [
+            number
+            for number in unfinished
+            if "JOBDIR" in groups[number][0].settings
+            and found[number][-1].finish_reason == "closespider_pagecount"
+        ]
+    return found
 
 
 def _contents(parts: list[Result]) -> set[Any]:

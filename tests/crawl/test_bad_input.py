@@ -9,7 +9,7 @@ from tests.crawl.pages import ARTICLES, page, put_articles
 from tests.crawl.test_callbacks import REACTORS
 from tests.crawl.worker_extractors import OBEDIENT, page_with
 
-HUGE = 9_000_000
+MAX_BYTES = 1_000_000
 WORDS = ARTICLES["mill"][1].encode()
 # Path → (body, content type): one of each kind, as far as a crawl can tell. `extraction` has more odd
 # pages, and `documents` more encodings. All but the first three have different texts.
@@ -41,13 +41,13 @@ SKIPPED = {
 def requests(site):
     for path, (body, content_type) in PAGES.items():
         site.put(f"/{path}", body, content_type=content_type)
-    site.put("/huge", page("bees").encode() + b"<p>words and words</p>" * (HUGE // 22))
+    site.put("/huge", page("bees").encode() + b"<p>words and words</p>" * (MAX_BYTES // 22))
     put_articles(site, "/first tram 1", "/last tram 2")
     paths = ["/first", *(f"/{path}" for path in PAGES), "/huge", "/last"]
     return [{"url": site.url(path), "callback": "parse_nothing"} for path in paths]
 
 
-SETTINGS = {"SIMHASH_ACTION": "tag", "DOWNLOAD_WARNSIZE": 0, "SIMHASH_WORKERS": 0}
+SETTINGS = {"SIMHASH_ACTION": "tag", "SIMHASH_MAX_BYTES": MAX_BYTES, "SIMHASH_WORKERS": 0}
 
 
 @pytest.fixture(scope="module")
