@@ -268,7 +268,8 @@ def embedded_documents(elements: Elements) -> list[tuple[str, str]]:
     images = elements.tagged("img")[:_MAX_EMBEDDING]
     is_aside = cache(aside_filter(elements))
     links = elements.tagged("a")[:_MAX_EMBEDDING]
-    files = (link for link in links if not _of_link(link)[1])
+    # A link to share the page by mail has no address.
+    files = [one for one in links if _of_link(one)[0] not in _ADDRESSES and not _of_link(one)[1]]
     embedding = [*elements.tagged(*_EMBEDDING)[:_MAX_EMBEDDING], *files, *images]
     of_site = set(elements.tagged(*_NOT_EMBEDDED_IN))
     mains = set(elements.tagged("main"))

@@ -245,6 +245,7 @@ def test_a_form_may_stand_before_a_list(entry):
         ("<img srcset='/boat-1.jpg 1x, /boat-2.jpg 2x'>", ("image", "boat-1")),
         ("<a href=https://a.com>A firm</a><a href=/c.html>Its boats</a>", None),
         ("<nav><a href=/files/b.zip>Download</a></nav>", None),
+        ("<a href='mailto:?subject=Films'>Share</a>", None),
     ],
 )
 def test_files_and_pictures_that_only_texts_which_are_equal_ask_for(html, found):
