@@ -36,6 +36,8 @@ _NAMED_TAGS = (
 _ATTRIBUTES = frozenset("hidden popover style role itemprop typeof property datetime".split())
 _END = "\0"  # of the attributes of an element; no page has it
 _DROPPED = "dropped-element"  # a tag that no page has
+# To read more would take long: each of many elements in one another may contain the whole page.
+_MAX_LINE_CHARACTERS = 100_000
 _SHADOW_MODES = ("open", "closed")
 # Media types that browsers show, by their beginnings; they then do not show the fallback.
 _SHOWN_TYPES = ("image/", "text/", "video/", "audio/", "application/pdf")
@@ -101,6 +103,11 @@ def text_of(element: HtmlElement) -> str:
     """Return the text of an element and of those inside it, faster than `text_content` does."""
     text: str = etree.tostring(element, encoding="unicode", method="text", with_tail=False)
     return text
+
+
+def line_of(element: HtmlElement) -> str:
+    """Return the `text_of` an element, or its beginning, with white space collapsed."""
+    return " ".join(text_of(element)[:_MAX_LINE_CHARACTERS].split())
 
 
 def holding(inner: Iterable[HtmlElement]) -> set[HtmlElement | None]:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from scrapy_simhash.extraction.chrome import is_logo, leads_home
-from scrapy_simhash.extraction.elements import names_of
+from scrapy_simhash.extraction.elements import line_of, names_of
 from scrapy_simhash.extraction.lines import own_heading
 from scrapy_simhash.names.name_tokens import is_view, name_tokens, parts_of
 from scrapy_simhash.names.names import Names
@@ -213,7 +213,7 @@ def further_names(
     """
     known = {token for name in (names.title, *names.headings) for token in name_tokens(name)}
     in_order = islice(elements.root.iter(*_LOWER_HEADINGS), _MAX_HEADINGS)
-    lower = list(map(_shown_text, chain(in_order, _with_role(elements)[:_MAX_HEADINGS])))
+    lower = list(map(line_of, chain(in_order, _with_role(elements)[:_MAX_HEADINGS])))
     is_general = _are_general(names.headings, facts)
     top = _lines_at_top(lines, lower if is_general else ())
     found: dict[str, Iterable[str]] = {
@@ -276,13 +276,9 @@ def _leads(root: HtmlElement, lines: Collection[str]) -> Iterator[str]:
     elements = root.iter(*_STRESSED, *_MAY_BE_NAMED) if lines else ()
     for element in islice(elements, _MAX_ELEMENTS):
         if element.tag in _STRESSED or _is_of_name(names_of(element)):
-            # To read all texts would take long: elements that contain much may be named so.
-            pieces = islice(element.itertext(), _MAX_PIECES)
-            beginning = " ".join(next(filter(str.strip, pieces), "").split())
-            if any(line.startswith(beginning) for line in lines):
-                text = _shown_text(element)
-                if text in lines:
-                    yield text
+            text = line_of(element)
+            if text in lines:
+                yield text
 
 
 def _facts(root: HtmlElement, lines: Mapping[str, bool]) -> Iterator[str]:
@@ -294,7 +290,7 @@ def _facts(root: HtmlElement, lines: Mapping[str, bool]) -> Iterator[str]:
     rows = {text: None for text, is_row in lines.items() if is_row}
     for row in islice(root.iter("dd", "tr"), _MAX_HEADINGS):
         cells = [row, *islice(row.iterchildren("th", "td"), _MAX_HEADINGS)][row.tag == "tr" :]
-        texts = list(map(_shown_text, cells))
+        texts = list(map(line_of, cells))
         whole = " ".join(filter(None, texts))
         shown += (
             text
@@ -309,7 +305,7 @@ def _facts(root: HtmlElement, lines: Mapping[str, bool]) -> Iterator[str]:
 def _times(elements: Elements, lines: Iterable[str]) -> Iterator[str]:
     """Yield the dates of times in the lines."""
     for time in elements.having("datetime")[:_MAX_HEADINGS]:
-        text = _shown_text(time)
+        text = line_of(time)
         if text and any(text in line for line in lines):
             yield time.get("datetime")[:_DATE_CHARACTERS]
 
@@ -338,7 +334,7 @@ def _pictures(elements: Elements, *, is_without_headings: bool) -> Iterator[str]
         around = (heading for heading in headings if heading.tag != "h1" or not is_logo(heading))
     for element in around:
         for image in element.iter("img"):
-            if element.tag in _LOWER_HEADINGS and _shown_text(element):
+            if element.tag in _LOWER_HEADINGS and line_of(element):
                 break
             yield " ".join(image.get("alt", "").split())
 
@@ -348,7 +344,7 @@ def _current_crumbs(elements: Elements) -> Iterator[str]:
     breadcrumbs = elements.with_words(("breadcrumb",))[:_MAX_HEADINGS]
     for breadcrumb in breadcrumbs:
         current = breadcrumb.xpath("descendant-or-self::*[@aria-current = 'page']")
-        yield from map(_shown_text, current[:_MAX_HEADINGS])
+        yield from map(line_of, current[:_MAX_HEADINGS])
     yield from map(_end_of, breadcrumbs)
 
 
@@ -382,14 +378,9 @@ def _with_role(elements: Elements, level: str = "") -> list[HtmlElement]:
 
 def _text_of(heading: HtmlElement) -> str:
     """Return the text of a heading, or else the first label of it or of a picture in it."""
-    text = _shown_text(heading)
+    text = line_of(heading)
     if text:
         return text
     inner = islice(heading.iter(), _MAX_PIECES)
     labels = (element.get(name, "") for element in inner for name in _LABELS)
     return next((" ".join(label.split()) for label in labels if label.strip()), "")
-
-
-def _shown_text(element: HtmlElement) -> str:
-    """Return the text of an element that is no longer than a heading."""
-    return " ".join("".join(islice(element.itertext(), _MAX_PIECES)).split())

@@ -10,6 +10,8 @@ import re
 from itertools import dropwhile, islice
 from typing import TYPE_CHECKING
 
+from scrapy_simhash.extraction.elements import line_of
+
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
@@ -18,6 +20,7 @@ if TYPE_CHECKING:
 
 _SIGN = r"[$£¥฿\u20a0-\u20cf]"
 _NUMBER = r"\d(?:[\d.,'\u2019]|[ \u00a0\u202f](?=\d{3}(?!\d))){0,15}"
+_HAS_SIGN = re.compile(_SIGN).search
 _AMOUNT = re.compile(f"{_SIGN} ?{_NUMBER}|{_NUMBER} ?{_SIGN}")
 # Codes of currencies, and the words of those that have no sign.
 _WORD = r"(?<![^\W\d])(?:[A-Z]{3}|zł|kr|Kč|Ft|lei|руб|грн|дин|лв|TL|Rs|Fr|[円元원])(?!\w)\.?"  # noqa: RUF001
@@ -30,9 +33,8 @@ _MAX_NOTICES = 100
 _MIN_TEXT_WORDS = 8
 # A longer line is no notice, and would take the search for amounts long.
 _MAX_CHARACTERS = 200
-# Chrome says nothing of its links, so these are looked for; and so many pieces of the text of each.
+# Chrome says nothing of its links, so these are looked for.
 _MAX_LINKS = 500
-_MAX_PIECES = 20
 
 
 def prices(lines: Sequence[Line]) -> list[str]:
@@ -43,8 +45,8 @@ def prices(lines: Sequence[Line]) -> list[str]:
     found: list[str] = []
     before: tuple[str, ...] = ()
     for line in lines:
-        # Most lines have neither a dollar nor another sign, and the search is slow.
-        if "$" in line.text or not line.text.isascii():
+        # Most lines have no sign, and the search for amounts is slow.
+        if ("$" in line.text or not line.text.isascii()) and _HAS_SIGN(line.text):
             is_own = not (line.row or line.targets or line.link_characters or before)
             found += _AMOUNT.findall(line.text) if is_own else ()
             if len(found) >= _MAX_PRICES:
@@ -74,7 +76,7 @@ def notices(lines: Sequence[Line], elements: Elements) -> Iterator[str]:
     ]
     has_chrome = any(line.chrome for line in found)
     links = islice(elements.root.iter("a"), _MAX_LINKS) if has_chrome else ()
-    linked = {" ".join("".join(islice(one.itertext(), _MAX_PIECES)).split()) for one in links}
+    linked = set(map(line_of, links))
     own = (line.text for line in found if line.text not in linked)
     for text in dict.fromkeys((*own, *islice(_outside_lists(lines), _MAX_NOTICES))):
         if any(map(str.isdigit, text)):

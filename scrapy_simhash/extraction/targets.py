@@ -280,6 +280,8 @@ def embedded_documents(elements: Elements) -> list[tuple[str, str]]:
     for element in embedding:
         if len(found["image"]) >= _MAX_EMBEDDED["image"]:  # images come last
             break
+        if element.tag == "source" and element.getparent().tag == "picture":  # a choice
+            continue
         is_image = element.tag == "img"
         above = list(element.iterancestors())
         # Most images are in a link to something else.
@@ -292,8 +294,7 @@ def embedded_documents(elements: Elements) -> list[tuple[str, str]]:
         ):
             continue
         boxes = " ".join(map(names_of, (element, *above[:_MAX_BOXES]))).lower()
-        is_choice = element.tag == "source" and above[0].tag == "picture"
-        if is_choice or is_hidden(element.get("style", "")) or _ADVERTISEMENT.search(boxes):
+        if is_hidden(element.get("style", "")) or _ADVERTISEMENT.search(boxes):
             continue
         if element.tag == "a":
             found["file"][_of_link(element)[0]] = None
