@@ -115,8 +115,11 @@ def _atoms(place: int, value: str | float) -> Iterator[Atom]:
         if words and not is_url:
             yield _atom("words", " ".join(words))
         elif not words and not _RANDOM.fullmatch(text):
+            is_labelled = False  # a number behind a short word, such as "No. 5"
             for part in filter(None, (part.strip(_PUNCTUATION) for part in text.split())):
-                yield _atom("code" if _is_code(part, text) else "number", part)
+                is_code = _is_code(part, text) or (is_labelled and ":" not in part)
+                yield _atom("code" if is_code else "number", part)
+                is_labelled = is_labelled or part[0].isalpha()
     number = _NUMBER.fullmatch(_BETWEEN_DIGITS.sub("", text.strip()))
     if number and (isinstance(value, str) or _is_price(value)):
         yield _atom("digits", number[1])
