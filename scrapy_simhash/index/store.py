@@ -13,7 +13,6 @@ import logging
 from typing import TYPE_CHECKING
 
 from scrapy_simhash.errors import IndexLocked, StorageError
-from scrapy_simhash.fingerprint import hamming_distance
 from scrapy_simhash.index import records
 from scrapy_simhash.index.base import OPENING, Found, Pending
 from scrapy_simhash.index.entry_tables import EntryTables
@@ -280,9 +279,11 @@ class Store(Rows):
 
     def _add_row(self, entry: Entry) -> int:
         """Add a row to the tables for an entry that has none, and return its ordinal."""
-        for query, distance in [*self._prefetched]:
-            if hamming_distance(query.fingerprint, entry.fingerprint) <= distance:
-                del self._prefetched[query, distance]
+        # Not `hamming_distance`: each row is compared with dozens of queries.
+        value, queries = entry.fingerprint, [*self._prefetched]
+        for one in queries:
+            if (one[0].fingerprint ^ value).bit_count() <= one[1]:
+                del self._prefetched[one]
         return self._tables.add_entry(entry)
 
     def _stored(self, ordinals: Sequence[int]) -> list[Entry | None]:
