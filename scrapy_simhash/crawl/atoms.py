@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 # Longer texts are from the page.
 _MAX_CHARACTERS_FOR_WORDS = 200
 _MAX_CHARACTERS = 500
-_MAX_TEXTS = 50  # of an item with atoms
+_MAX_TEXTS = 50  # of an item with atoms, and as many whole numbers
 _MAX_READ_TEXTS = 10_000  # of an item
 _MIN_WORD_CHARACTERS = 4
 # Of the runs of three words of longer texts. In those of copies, half are the same.
@@ -40,9 +40,12 @@ _JOINED_WORDS = re.compile(r"[\w-]+")
 _BETWEEN_DIGITS = re.compile(r"(?<=\d)[.,'\s]+(?=\d)")
 # A number, perhaps with a currency. Shorter ones are on many pages, longer ones may be times.
 _NUMBER = re.compile(rf"[^\d:/-]{{0,4}}(\d{{3,8}})(?:\D{{0,4}}|\D{{0,3}}{CURRENCY})")
+_IN_DATE = re.compile(r"(?<=\d\.)\s(?=\d)")
 _PUNCTUATION = " \t.,:;!?()[]{}<>|/*+-\u2013\"'"
-# What may be a count, a size or a time, unless it has one or two decimals.
-_COUNT = re.compile(r"\d+(?:[,':]\d+)*\D*")
+# What may be a count, a size, a share or a time, unless it has one or two decimals.
+_COUNT = re.compile(r"[\W_]*(?:0\.\d{3,}|\d+(?:[,':]\d+|\.\d{3}(?!\d))*)\D*")
+# A count in brackets, a time, or of how many.
+_BESIDE = re.compile(r"[(\[]\d[\d.,]*\w?[)\]]|\d+(?::\d\d)+(?!\d)|(?<!\S)/\s+\S+")
 _DECIMAL = re.compile(r"\d[.,]\d\d?(?!\d)")
 _CURRENCY = re.compile(CURRENCY)
 _ENDINGS = "|".join(
@@ -84,7 +87,9 @@ class Atom(NamedTuple):
 def read(item: Any) -> list[str | float]:
     """Return the texts and numbers of an item; none if it cannot be read."""
     try:
-        return [*islice(values_in(item), _MAX_READ_TEXTS)]
+        values = [*islice(values_in(item), _MAX_READ_TEXTS)]
+        sum(len(_written(value)) for value in values)  # an integer may be too long
+        return values
     except Exception:  # noqa: BLE001 - no item may stop a crawl
         return []
 
@@ -94,8 +99,10 @@ def atoms_of(values: Sequence[str | float]) -> list[Atom]:
 
     :param values: texts and numbers of the item, see `read`.
     """
-    short = (value for value in values if len(_written(value)) <= _MAX_CHARACTERS)
-    of_each = (_atoms(place, value) for place, value in enumerate(islice(short, _MAX_TEXTS)))
+    short = [value for value in values if _is_short(_written(value))]
+    texts = islice((value for value in short if not isinstance(value, int)), _MAX_TEXTS)
+    numbers = islice((value for value in short if isinstance(value, int)), _MAX_TEXTS)
+    of_each = (_atoms(place, value) for place, value in enumerate(chain(texts, numbers)))
     in_turn = chain.from_iterable(zip_longest(*of_each))
     return [*dict.fromkeys(atom for atom in in_turn if atom is not None)]
 
@@ -115,17 +122,27 @@ def _atoms(place: int, value: str | float) -> Iterator[Atom]:
         if words and not is_url:
             yield _atom("words", " ".join(words))
         elif not words and not _RANDOM.fullmatch(text):
-            is_labelled = False  # a number behind a short word, such as "No. 5"
-            for part in filter(None, (part.strip(_PUNCTUATION) for part in text.split())):
-                is_code = _is_code(part, text) or (is_labelled and ":" not in part)
-                yield _atom("code" if is_code else "number", part)
-                is_labelled = is_labelled or part[0].isalpha()
+            yield from _codes(text)
     number = _NUMBER.fullmatch(_BETWEEN_DIGITS.sub("", text.strip()))
     if number and (isinstance(value, str) or _is_price(value)):
         yield _atom("digits", number[1])
     if not text.startswith(_URL_STARTS):
         has_place = not any(map(str.isalpha, text)) and not _is_code(text, text)
         yield Atom("text", text, stable_hash(f"{place} {text}" if has_place else text))
+
+
+def _codes(text: str) -> Iterator[Atom]:
+    """Yield the codes and numbers in a text without words, and all of it, without counts and times,
+    if it tells items apart, such as "28 Nov 2026" and "30 x 40".
+    """
+    whole = _IN_DATE.sub("", " ".join(_BESIDE.sub(" ", text).split()))
+    is_count = _COUNT.fullmatch(whole) or all(map(_COUNT.fullmatch, whole.split()))
+    is_code = not is_count or bool(_DECIMAL.search(whole))
+    for part in filter(None, (part.strip(_PUNCTUATION) for part in text.split())):
+        is_unit = not is_code and part.islower()
+        yield _atom("code" if _is_code(part, text) and not is_unit else "number", part)
+    if is_code:
+        yield _atom("code", whole)
 
 
 def entry_of(item: Any, values: Sequence[str | float], urls: Sequence[str]) -> list[int]:
@@ -179,6 +196,10 @@ def _is_code(part: str, text: str) -> bool:
 
 def _is_url(text: str) -> bool:
     return text.startswith(_URL_STARTS) and len(text.split(None, 1)) == 1
+
+
+def _is_short(text: str) -> bool:
+    return len(text) <= (_MAX_URL_CHARACTERS if _is_url(text) else _MAX_CHARACTERS)
 
 
 def _names_file(text: str) -> bool:

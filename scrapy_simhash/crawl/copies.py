@@ -53,6 +53,8 @@ class Compared:
     :param is_known: it is known what the page gave.
     :param counts_foreign: foreign atoms count.
     :param counted: kinds of atoms that count, too, unless they are from the request alone.
+    :param is_lacking: the copy lacks an atom of the page. So codes of its markup count, whatever the
+        request says, such as an article number in an attribute.
     """
 
     texts: PageTexts
@@ -60,6 +62,7 @@ class Compared:
     is_known: bool
     counts_foreign: bool
     counted: set[Kind]
+    is_lacking: bool
 
     def has_own(self, atoms: Iterable[Atom]) -> bool:
         """Return True if an item says what no other item says."""
@@ -68,7 +71,8 @@ class Compared:
 
     def _counts(self, atom: Atom) -> bool:
         if atom.kind in self.counted:
-            return not self.texts.is_from_request(atom.text)
+            is_marked = self.is_lacking and atom.kind == "code" and self.texts.count(atom.text, 1)
+            return bool(is_marked) or not self.texts.is_from_request(atom.text)
         return self.counts_foreign and self.texts.is_foreign(atom)
 
 
@@ -216,7 +220,8 @@ class Copies:
         atoms = atoms_of(values) if said.count <= _MAX_ITEMS else []
         entry = entry_of(item, values, (page.request.url, response.url))
         self._add(page, item, entry, atoms, said)
-        self._record(page, response, atoms)
+        if atoms:
+            self._record(page, response, atoms)
 
     def _add(
         self, page: PageState, item: Any, entry: Sequence[int], atoms: Iterable[Atom], *to: Said
@@ -253,7 +258,8 @@ class Copies:
 
     def _texts(self, page: PageState, response: Response) -> PageTexts:
         """Return what a page says, and its request and our verdict."""
-        verdict = {} if page.verdict is None else page.verdict.to_dict()
+        said = () if page.verdict is None else page.verdict.to_dict().values()
+        verdict = [one for one in said if one is not None]  # a page may say "none"
         urls = unquote(f"{page.request.url} {response.url}")
         request_says = f"{urls} {verdict} {self._arguments.shown(page.request)}".casefold()
         return PageTexts(response, request_says)
@@ -291,10 +297,11 @@ class Copies:
         """Return what the items of a copy are compared with. For `leads_on` see `_has_own`."""
         texts, is_known = self._texts(page, response), bool(known.entries)
         counted = set[Kind](("words", "code") if leads_on and is_known else ())
-        if self._is_lacking(known, page.original, response.url, texts):
+        is_lacking = self._is_lacking(known, page.original, response.url, texts)
+        if is_lacking:
             counted.update(("word", "code"))
         counts_foreign = is_known or self._passes_unknown
-        return Compared(texts, [*known.items], is_known, counts_foreign, counted)
+        return Compared(texts, [*known.items], is_known, counts_foreign, counted, is_lacking)
 
     def rest(self, page: PageState) -> tuple[Sequence[Any], Sequence[Request]]:
         """Return the kept items and requests of a copy that pass at the end of its output.

@@ -33,11 +33,12 @@ _VALUE = re.compile(
 )
 _MIN_DIGITS = 5
 _HEADERS = "\n<!-- headers -->\n"
-# What is before or behind a text that is only a part of a word or of a number. Zeros at the end of
+# What is before or behind a text that is only a part of a word or of a number. `is_sold` and `isSold`
+# are two words. Zeros at the end of
 # a decimal change nothing.
-_BEFORE = re.compile(r"(?<=[A-Za-z_])[A-Za-z_]|(?<=\d)\d")
+_BEFORE = re.compile(r"(?<=[A-Za-z])[a-z]|(?<=[A-Z])[A-Z]|(?<=\d)\d")
 _ZEROS = r"(?:[.,]|(?<=[.,]\d))0+(?!\d)"
-_BEHIND = re.compile(rf"(?<=[A-Za-z_])[A-Za-z_]|(?<=\d)(?!{_ZEROS})[.,]?\d")
+_BEHIND = re.compile(rf"(?<=[A-Za-z])[a-z]|(?<=[A-Z])[A-Z]|(?<=\d)(?!{_ZEROS})[.,]?\d")
 _MAX_OCCURRENCES = 1000  # of a text in a page that are looked at
 
 
@@ -78,6 +79,8 @@ class PageTexts:
         for one in usual:
             if one.casefold() == text.casefold() and (n := _count(self._markup, one, most)):
                 return n
+        if len(text) == 1:  # an "A" is no "a"
+            return _count(self._unescaped, text, most)
         return _count(self._folded, text.casefold(), most)
 
     def lacks(self, text: str) -> bool:

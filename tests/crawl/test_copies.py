@@ -145,6 +145,7 @@ def test_a_copy_may_give_other_words_if_those_of_its_page_are_from_elsewhere(cra
         {"text": "\udc80 tea"},  # without an encoding
         object(),
         LOOP,
+        {"number": 10**5000},
     ],
 )
 def test_words_of_the_page_numbers_and_long_texts_are_the_same_in_copies(crawl, item):
@@ -341,6 +342,13 @@ def test_after_a_pause_a_crawl_knows_what_its_pages_gave(crawl, tmp_path):
         ("+12 / -5", "+13 / -5", False),
         ("+12 -5", "+13 -5", False),
         ("No. 5", "No. 6", True),
+        ("28 Nov 2026", "27 Nov 2026", True),
+        ("28. 11. 2026", "27. 11. 2026", True),
+        ("30 x 40 cm", "50 x 40 cm", True),
+        ("1 - 2", "3 - 0", True),
+        ("***", "**", True),
+        ("12.345", "12.346", False),
+        ("3 h", "5 min", False),
         ("30 x 40 cm", "30 x 50 cm", True),
         ("at 10:31", "at 10:32", False),
         ("4.5 (1k)", "4.5 (2k)", False),
