@@ -88,10 +88,11 @@ def read(item: Any) -> list[str | float]:
     """Return the texts and numbers of an item; none if it cannot be read."""
     try:
         values = [*islice(values_in(item), _MAX_READ_TEXTS)]
-        sum(len(_written(value)) for value in values)  # an integer may be too long
-        return values
+        for value in values:
+            _written(value)  # raises ValueError for an integer of more than 4,300 digits
     except Exception:  # noqa: BLE001 - no item may stop a crawl
         return []
+    return values
 
 
 def atoms_of(values: Sequence[str | float]) -> list[Atom]:

@@ -53,8 +53,8 @@ class Compared:
     :param is_known: it is known what the page gave.
     :param counts_foreign: foreign atoms count.
     :param counted: kinds of atoms that count, too, unless they are from the request alone.
-    :param is_lacking: the copy lacks an atom of the page. So codes of its markup count, whatever the
-        request says, such as an article number in an attribute.
+    :param is_lacking: the copy lacks an atom of the page. So codes of its markup count, whatever
+        the request says, such as an article number in an attribute.
     """
 
     texts: PageTexts

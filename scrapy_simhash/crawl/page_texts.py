@@ -33,9 +33,8 @@ _VALUE = re.compile(
 )
 _MIN_DIGITS = 5
 _HEADERS = "\n<!-- headers -->\n"
-# What is before or behind a text that is only a part of a word or of a number. `is_sold` and `isSold`
-# are two words. Zeros at the end of
-# a decimal change nothing.
+# What is before or behind a text that is only a part of a word or of a number. In `is_sold` and
+# `isSold`, "sold" is a word. Zeros at the end of a decimal change nothing.
 _BEFORE = re.compile(r"(?<=[A-Za-z])[a-z]|(?<=[A-Z])[A-Z]|(?<=\d)\d")
 _ZEROS = r"(?:[.,]|(?<=[.,]\d))0+(?!\d)"
 _BEHIND = re.compile(rf"(?<=[A-Za-z])[a-z]|(?<=[A-Z])[A-Z]|(?<=\d)(?!{_ZEROS})[.,]?\d")
