@@ -137,7 +137,10 @@ def _codes(text: str) -> Iterator[Atom]:
     if it tells items apart, such as "28 Nov 2026" and "30 x 40".
     """
     whole = _IN_DATE.sub("", " ".join(_BESIDE.sub(" ", text).split()))
-    is_count = _COUNT.fullmatch(whole) or all(map(_COUNT.fullmatch, whole.split()))
+    # Several numbers with points are no counts, but coordinates.
+    is_count = _COUNT.fullmatch(whole) or all(
+        _COUNT.fullmatch(part) and "." not in part for part in whole.split()
+    )
     is_code = not is_count or bool(_DECIMAL.search(whole))
     for part in filter(None, (part.strip(_PUNCTUATION) for part in text.split())):
         is_unit = not is_code and part.islower()

@@ -348,6 +348,7 @@ def test_after_a_pause_a_crawl_knows_what_its_pages_gave(crawl, tmp_path):
         ("1 - 2", "3 - 0", True),
         ("***", "**", True),
         ("12.345", "12.346", False),
+        ("52.031, 13.077", "52.031, 13.078", True),
         ("3 h", "5 min", False),
         ("30 x 40 cm", "30 x 50 cm", True),
         ("at 10:31", "at 10:32", False),
