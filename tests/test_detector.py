@@ -15,7 +15,7 @@ from scrapy_simhash.names.identities import chosen_identity, identity_bytes
 from scrapy_simhash.names.names import Names, name_bytes, page_names
 from scrapy_simhash.scheme import PRESETS, Scheme
 from scrapy_simhash.sketch import sketch
-from tests.samples import CHINESE, ENGLISH, PARAGRAPHS, article_page
+from tests.samples import CHINESE, ENGLISH, FOOTER, PARAGRAPHS, article_page
 
 SCHEME = Scheme.preset("wide")
 PAGE = article_page()
@@ -62,7 +62,7 @@ class TestEvidence:
         found = Detector(SCHEME).fingerprint_page(page)
         text = "\n".join(["A new ferry", *PARAGRAPHS])
         tokens = SCHEME.tokens(text)
-        said = [*tokens, capitalized(text)]
+        said = [*tokens, FOOTER, capitalized(text)]
         names = Names("Ferry news", ["A new ferry"], sites=["ferry.example"])
         title, heading = page_names(names, text)
         assert heading[:10] == name_bytes("A new ferry")

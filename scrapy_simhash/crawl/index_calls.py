@@ -39,6 +39,9 @@ _Result = TypeVar("_Result")
 Then: TypeAlias = "Callable[[Any], None]"
 
 MAX_TOGETHER = 32
+# How many waiting calls are searched for some that can be made together. After an outage, thousands
+# may wait.
+_SEARCHED = 8 * MAX_TOGETHER
 # Pause before the next attempt to reach an index.
 PAUSE_S = 5.0
 _SYNC_INTERVAL_S = 0.5
@@ -194,16 +197,17 @@ class IndexCalls:
 
     def _take(self) -> list[_Call]:
         """Return the waiting calls that are made together next."""
-        first, taken, left = self._waiting[0], list[_Call](), deque[_Call]()
+        taken, left = [self._waiting.popleft()], list[_Call]()
         held_back: set[str] = set()
-        for call in self._waiting:
-            fits = call.together == first.together and len(taken) < MAX_TOGETHER
+        for _ in range(min(len(self._waiting), _SEARCHED)):
+            call = self._waiting.popleft()
+            fits = call.together == taken[0].together and len(taken) < MAX_TOGETHER
             if fits and call.key not in held_back:
                 taken.append(call)
             else:
                 left.append(call)
                 held_back.add(call.key)  # later calls with this key must not overtake it
-        self._waiting = left
+        self._waiting.extendleft(reversed(left))
         return taken
 
     async def _make(self, calls: Sequence[_Call]) -> None:

@@ -180,10 +180,7 @@ class CrawlStarts(dict[str, int]):
         self.gave: Remembered | None = None
         """What pages gave before a pause; None if the crawl is not resumed."""
         if self._path is not None:
-            lost = (
-                "pages from before the pause count as pages of an earlier crawl, and copies of "
-                "them may pass"
-            )
+            lost = "copies of pages from before the pause may pass"
             with _warning(self._path, "read", lost):
                 if self._path.exists():
                     self._read(json.loads(self._path.read_text(encoding="utf-8")))

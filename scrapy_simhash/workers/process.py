@@ -99,8 +99,7 @@ class WorkerProcess:
     def take(self, job: Job) -> None:
         """Take a job. :raises Exception: the content of the job cannot be had."""
         content = pickle.dumps(job.make_content(), pickle.HIGHEST_PROTOCOL)
-        self.unsent += LENGTH.pack(len(content))
-        self.unsent += content
+        self.unsent += LENGTH.pack(len(content)) + content  # both or, without memory, none
         self.flush()
         self.jobs.append(job)
 

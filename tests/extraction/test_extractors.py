@@ -20,7 +20,11 @@ PAGE = "<title>News</title><p>Seven boats came in.</p><i>advertisement</i>"
 class TestImportPath:
     def test_a_function_from_html_to_text_is_an_extractor(self):
         assert extract(PAGE, OWN + "upper") == Extraction(
-            PAGE.upper(), "News", way=OWN + "upper", names=Names("News", [], is_weak=True)
+            PAGE.upper(),
+            "News",
+            way=OWN + "upper",
+            names=Names("News", [], is_weak=True),
+            states=("Seven boats came in.", "advertisement"),
         )
 
     def test_the_function_gets_the_page_without_removed_elements(self):

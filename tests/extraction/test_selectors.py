@@ -54,6 +54,7 @@ class TestSelect:
             "selected",
             unmatched=found.unmatched,
             names=Names("Ferry news", ["A ferry"]),
+            states=("One.", "Buy!", "Two.", "Three."),
         )
         assert found.unmatched == tuple(text for text in select if text == "//p/text()")
 
