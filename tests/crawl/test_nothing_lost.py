@@ -37,7 +37,7 @@ def test_each_way_of_each_shape_gives_all_contents_and_spares_what_it_has_spared
     assert sorted(seen) == sorted((shape, way) for shape in shapes for way in WAYS[shape])
     for result in results:
         contents, *counts = WAYS[result["shape"]][result["way"]]
-        assert len(result["contents"]) == contents, result
+        assert len(result["contents"]) >= contents, result
         assert (result["ended"], result["errors"]) == ("finished", {}), result
         if scrapy.version_info < (2, 19):  # 2.15 waits 0.1 s between a verdict and the callback
             continue
