@@ -3,6 +3,7 @@
 import logging
 import os
 import signal
+from array import array
 from types import SimpleNamespace
 
 import pytest
@@ -107,7 +108,9 @@ def test_the_start_is_known_though_what_pages_gave_cannot_be_read(tmp_path, capl
 
 
 def test_a_crawl_that_is_killed_after_a_pause_knows_what_was_stored(tmp_path):
-    gave = Remembered({"/page": Given(ended=True)}, {"parse": OfCallback(gives_lists=True)})
+    gave = Remembered(
+        {"/page": Given(ended=True, pieces=array("i"))}, {"parse": OfCallback(gives_lists=True)}
+    )
     job(tmp_path).pause(gave)
     resumed = job(tmp_path)
     resumed.record(INDEX)
