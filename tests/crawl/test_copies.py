@@ -369,6 +369,15 @@ def test_copies_give_the_codes_that_they_have_in_place_of_those_of_their_page(
     assert not crawl.passes(same, response, {"code": one})
 
 
+def test_a_code_counts_that_only_an_attribute_and_the_url_say(crawl):
+    page, response = crawl.page(html="<h1>Entry</h1> <b data-number=AB-12></b>")
+    crawl.gives(page, response, {"number": "AB-12"})
+    copy, response = crawl.page(page.key, html="<h1>Entry</h1> <b data-number=AB-13></b>")
+    copy.request = copy.request.replace(url="https://x.test/ab-13")
+    assert crawl.asks(page.key, copy.request, response)
+    assert crawl.passes(copy, response, {"number": "AB-13"})
+
+
 def test_a_code_is_the_same_in_another_place(crawl):
     """A print version has no date, so its price is the first code of the item."""
     html = "<h1>Entry</h1> {} <b>3.50</b>"
