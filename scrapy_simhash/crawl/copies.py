@@ -5,7 +5,7 @@ says which of its rows apply, `Copies.withholds_item` which items pass, and `Cop
 requests.
 
 What a page gave is forgotten after 10,000 other pages. What the pages of other crawls in the index
-gave was never known.
+gave is known only of crawls in the same process, see `Copies.share`.
 """
 
 from __future__ import annotations
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from scrapy_simhash.crawl.arguments import Arguments
     from scrapy_simhash.crawl.given import Said
     from scrapy_simhash.crawl.settlement import PageState
+    from scrapy_simhash.index import Index
     from scrapy_simhash.policy import MayGive, Policy
 
 _REMEMBERED_PAGES = 10_000
@@ -96,6 +97,14 @@ class Copies:
         if before_pause is not None:
             self._pages.update(before_pause.pages)
             self._callbacks.update(before_pause.callbacks)
+
+    def share(self, index: Index) -> None:
+        """Share what pages gave with the other crawls in this process that use the index."""
+        pages, callbacks = index.store.beside.setdefault("gave", (self._pages, self._callbacks))
+        if pages is not self._pages:
+            pages.update(self._pages)
+            callbacks.update(self._callbacks)
+        self._pages, self._callbacks = pages, callbacks
 
     def remembered(self) -> Remembered:
         """Return what the crawl is to know after a pause."""

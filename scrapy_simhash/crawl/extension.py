@@ -172,6 +172,7 @@ class SimhashExtension:
             return
         opened = [judging.index for judging in self._judges if judging.index is not None]
         index = opened[0]
+        self.copies.share(index)
         if not self._judges[0].calls.in_threads:
             self._syncer.start(*opened)
         logger.info(

@@ -10,7 +10,7 @@ page is of no use any more: the page was removed, discarded or never confirmed.
 from __future__ import annotations
 
 import logging
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from scrapy_simhash.errors import IndexLocked, StorageError
 from scrapy_simhash.index import records
@@ -58,6 +58,8 @@ class Store(Rows):
         super().__init__(database, manifest, sync)
         self.users = 0
         """Number of open `Index` objects."""
+        self.beside: dict[str, Any] = {}
+        """What the users in this process share beside the data, by name."""
         # The pending pages of all users, by key and by ordinal, in the order in which they came. A
         # page shares its ordinal with the stored entry of its key if nothing differs.
         self._pending: dict[str | int, list[Pending]] = {}

@@ -7,6 +7,7 @@ import pytest
 import scrapy
 
 from tests.crawl.generated import SHAPES, Case, chosen, compared, ways, with_plugin
+from tests.crawl.harness import IN_ORDER
 from tests.index.redis_servers import needs_redis
 
 # Of each shape; each seed means two crawls.
@@ -57,6 +58,12 @@ def test_pauses_lose_nothing(tmp_path):
     paused = {"CONCURRENT_REQUESTS": 1, "CLOSESPIDER_PAGECOUNT": 5}
     follows = (paused | {"SIMHASH_FOLLOW": follow} for follow in (None, True))
     check(compared(tmp_path, [Case("OneEntry", 1, settings) for settings in follows]))
+
+
+def test_crawls_in_one_process_that_share_an_index_know_what_the_others_gave(tmp_path):
+    settings = IN_ORDER | {"SIMHASH_SHARED": True}
+    cases = [Case("Coded", seed, settings) for seed in (910202, 910305)]
+    check(compared(tmp_path, cases))
 
 
 @pytest.mark.thorough

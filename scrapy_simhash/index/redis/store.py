@@ -110,6 +110,8 @@ class RedisStore(RedisRows):
     def __init__(self, server: Server, manifest: Manifest, lease_s: float) -> None:
         super().__init__(server, manifest)
         self.lock = RLock()
+        self.beside: dict[str, Any] = {}
+        """See `Store`; an index in Redis has one user."""
         self.lost_leases = 0
         """How often `confirm` found that its page had been removed, because the lease had ended."""
         self._replica = Replica(manifest.plan)
