@@ -9,11 +9,10 @@ from __future__ import annotations
 import asyncio
 import random
 import zlib
-from dataclasses import dataclass, field
 from typing import Any, ClassVar
 from urllib.parse import urlsplit
 
-from scrapy import Field, Item, Request, Spider
+from scrapy import Request, Spider
 
 HOST = "http://generated.example"
 _RANDOM = random.Random(7)
@@ -50,21 +49,6 @@ BAN = page(
 def named_item(response):
     """Return an item with the name of a page."""
     return {"content": response.css("h1::text").get()}
-
-
-class Row(Item):
-    """A Scrapy item."""
-
-    name = Field()
-    found = Field()
-
-
-@dataclass
-class Record:
-    """An item that is a dataclass."""
-
-    name: str = ""
-    found: list[str] = field(default_factory=list)
 
 
 class RequestFor(Request):

@@ -12,9 +12,7 @@ from tests.crawl.generated_spiders import (
     COMPONENTS,
     HOST,
     GeneratedSpider,
-    Record,
     RequestFor,
-    Row,
     links,
     number_in,
     page,
@@ -25,10 +23,8 @@ from tests.crawl.generated_spiders import (
 class Carried(GeneratedSpider):
     """A half-filled item goes to a second page, which is the same for all documents."""
 
-    ways = (
-        *("kwargs", "meta", "row", "record", "loader", "nested", "partial", "closure"),
-        *("response", "attribute", "wrapper"),
-    )
+    # test_arguments.py has more objects.
+    ways = ("kwargs", "meta", "loader", "partial", "response", "attribute")
 
     def answer(self, path, request, count):
         if path.startswith("/reviews"):
@@ -41,56 +37,31 @@ class Carried(GeneratedSpider):
     def parse_document(self, response):
         name, way = response.css("h1::text").get(), self.way
         link = response.css("a.r")[0]
-        values = {
-            "kwargs": {"name": name},
-            "meta": {"name": name},
-            "row": Row(name=name),
-            "record": Record(name),
-            "nested": [("found", {"name": name})],
-            "response": response,
-        }
+        item = response if way == "response" else {"name": name}
         if way == "loader":
-            loader = ItemLoader({})
-            loader.add_value("name", name)
-            values[way] = loader
+            item = ItemLoader({})
+            item.add_value("name", name)
         if way == "partial":
-            return [response.follow(link, functools.partial(self.parse_reviews, item=name))]
-        if way == "wrapper":
-
-            @functools.wraps(self.parse_reviews)
-            def parse(answer):
-                return self.parse_reviews(answer, name)
-
-            return [response.follow(link, parse)]
-        if way == "closure":
-            return [response.follow(link, lambda answer: self.parse_reviews(answer, name))]
+            return [response.follow(link, functools.partial(self.parse_reviews, item=item))]
         if way == "meta":
-            return [response.follow(link, self.parse_reviews, meta={"_item": values[way]})]
+            return [response.follow(link, self.parse_reviews, meta={"_item": item})]
         if way == "attribute":
             url = response.urljoin(link.attrib["href"])
-            return [RequestFor(url, name, callback=self.parse_reviews)]
-        return [response.follow(link, self.parse_reviews, cb_kwargs={"item": values[way]})]
+            return [RequestFor(url, item, callback=self.parse_reviews)]
+        return [response.follow(link, self.parse_reviews, cb_kwargs={"item": item})]
 
     def parse_reviews(self, response, item=None):
         item = response.meta.get("_item", item) or response.request.item
-        if isinstance(item, list):
-            item = item[0][1]
         if hasattr(item, "load_item"):
             item = item.load_item()
-        if hasattr(item, "css"):
-            item = item.css("h1::text").get()
-        if hasattr(item, "name"):
-            item = item.name
-        name = item if isinstance(item, str) else item["name"]
-        if isinstance(name, list):
-            name = name[0]
+        name = item["name"] if isinstance(item, dict) else item.css("h1::text").get()
         yield {"content": f"{name} {response.css('h1::text').get()}"}
 
 
 class Gathered(GeneratedSpider):
     """An item is complete when the pages of all variants were parsed."""
 
-    ways = ("meta", "kwargs", "record", "spider", "slow")
+    ways = ("meta", "kwargs", "spider", "slow")
 
     def answer(self, path, request, count):
         if path.startswith("/v/"):
@@ -138,7 +109,7 @@ class Gathered(GeneratedSpider):
 class Remembered(Carried):
     """The spider keeps half-filled items until a last page arrives, which is the same for all."""
 
-    ways = ("plain", "constant", "nested", "record", "price")
+    ways = ("plain", "constant", "price")
 
     def parse_document(self, response):
         number = number_in(response.url[len(HOST) :])
@@ -151,10 +122,6 @@ class Remembered(Carried):
         item = {"content": name, "found": response.css("li::text").getall()}
         if self.way == "constant":
             item["source"] = "the catalogue of somebody"
-        if self.way == "nested":
-            item["more"] = [{"names": [name]}]
-        if self.way == "record":
-            item["more"] = Record(name)
         if self.way == "price":
             item["content"] = 100.5 + int(name.rsplit(" ", 1)[1])
         yield item
@@ -189,7 +156,7 @@ class Halves(GeneratedSpider):
 class Sessions(GeneratedSpider):
     """The same start page in several sessions, each of which leads to its own offers."""
 
-    ways = ("cookiejar", "cookies", "meta", "language")
+    ways = ("cookiejar", "headers", "language")
 
     async def start(self):
         for country in ("de", "fr", "it", "es"):
@@ -197,12 +164,8 @@ class Sessions(GeneratedSpider):
             if self.way == "language":
                 url, headers = f"{HOST}/offers?country={country}", {"Accept-Language": country}
                 yield Request(url, self.parse_document, headers=headers)
-            elif self.way == "cookies":
-                yield Request(url, cookies={"country": country}, cb_kwargs={})
-            elif self.way == "meta":
-                yield Request(url, meta={"country": country})
             else:
-                yield Request(url, meta={"cookiejar": country})
+                yield Request(url, meta={self.way.replace("headers", "country"): country})
 
     def answer(self, path, request, count):
         if path.startswith("/shop"):
@@ -221,14 +184,12 @@ class Sessions(GeneratedSpider):
         return [{"content": response.css("b::text, h1::text").getall()[-1]}]
 
     def parse(self, response):
-        link, meta = response.css("a.n")[0], response.meta
-        follow = functools.partial(response.follow, link, self.parse_document, dont_filter=True)
-        if self.way == "cookiejar":
-            yield follow(meta={"cookiejar": meta["cookiejar"]})
-        elif self.way == "meta":
-            yield follow(headers={"X-Country": meta["country"]})
-        else:
-            yield follow(headers={"X-Country": response.request.cookies["country"]})
+        given = {"meta": {"cookiejar": response.meta.get("cookiejar")}}
+        if self.way == "headers":
+            given = {"headers": {"X-Country": response.meta["country"]}}
+        yield response.follow(
+            response.css("a.n")[0], self.parse_document, dont_filter=True, **given
+        )
 
 
 class Others(Carried):

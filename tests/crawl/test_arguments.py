@@ -87,6 +87,26 @@ def arguments_of(spider=None, ignored=()):
     return Arguments(ignored, SimpleNamespace(spider=spider or Pages()))
 
 
+class Text(str):
+    """A text that knows where it is from, such as one of Beautiful Soup."""
+
+    __slots__ = ("page",)
+
+
+def text_from(page):
+    found = Text("coat")
+    found.page = page
+    return found
+
+
+class Unprintable:
+    def __reduce__(self):
+        return Unprintable, ()
+
+    def __repr__(self):
+        raise AssertionError
+
+
 def hash_of(callback=None, spider=None, ignored=(), **given):
     arguments = arguments_of(spider, ignored)
     request = Request(URL, callback, **given)
@@ -98,6 +118,8 @@ def enclosing(value):
     return lambda response: value
 
 
+# Equal sets, which are written in different orders.
+SETS = itertools.cycle([[0, 8], [8, 0]])
 # Each gives a new object with the same value.
 VALUES = {
     "none": lambda: None,
@@ -136,6 +158,10 @@ VALUES = {
     "wrapper": lambda: functools.wraps(Pages.parse)(enclosing(["shoe"])),
     "other wrapper": lambda: functools.wraps(Pages.parse)(enclosing(["shirt"])),
     "other closure": lambda: enclosing(["shirt"]),
+    "text that knows its page": lambda: text_from(object()),
+    "unprintable": lambda: {"a": Unprintable()},
+    "set of unprintables": lambda: {Unprintable()},
+    "set of sets": lambda: {frozenset(next(SETS)), frozenset([1, 9])},
 }
 RESPONSE = HtmlResponse(URL, body=b"<p>shoe</p>")
 INCOMPARABLE = {
@@ -167,58 +193,12 @@ def test_equal_values_have_one_hash_and_others_differ_or_are_like_nothing(carrie
     assert hash_of(**ignoring, **{carries: {"other": 1}}) != hash_of()
 
 
-class Text(str):
-    """A text that knows where it is from, such as one of Beautiful Soup."""
-
-    __slots__ = ("page",)
-
-
-def text_from(page, text="shoe"):
-    found = Text(text)
-    found.page = page
-    return found
-
-
-def test_texts_that_know_their_page_are_compared_by_what_they_say():
-    hashes = [
-        hash_of(cb_kwargs={"value": value})
-        for value in (text_from(object()), text_from(RESPONSE), text_from(RESPONSE, "shirt"))
-    ]
-    assert hashes[0] == hashes[1] != hashes[2]
-    assert UNLIKE_ANY not in hashes
-
-
 def test_parts_that_share_parts_take_no_endless_time():
     value = ["shoe"]
     for _ in range(40):
         value = [value, value]
     assert hash_of(cb_kwargs={"value": value}) == UNLIKE_ANY
     assert hash_of(cb_kwargs={"value": [["shoe"] * 1000] * 50}) != UNLIKE_ANY
-
-
-class Unprintable:
-    def __reduce__(self):
-        return Unprintable, ()
-
-    def __repr__(self):
-        raise AssertionError
-
-
-def test_values_are_not_printed():
-    hashes = [
-        hash_of(cb_kwargs={"value": value()})
-        for value in (lambda: {"a": Unprintable()}, lambda: {Unprintable()})
-        for _ in range(2)
-    ]
-    assert hashes[0] == hashes[1] != hashes[2] == hashes[3]
-    assert UNLIKE_ANY not in hashes
-
-
-def test_sets_of_sets_are_equal_in_any_order():
-    sets = [frozenset([0, 8]), frozenset([8, 0])]
-    assert repr(sets[0]) != repr(sets[1])
-    one, other = ({part, frozenset([1, 9])} for part in sets)
-    assert hash_of(meta={"value": one}) == hash_of(meta={"value": other})
 
 
 def test_callbacks_and_rules():

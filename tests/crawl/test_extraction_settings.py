@@ -10,11 +10,6 @@ from scrapy_simhash.scheme import Scheme
 from tests.crawl.harness import Crawl, crawled, run_named
 from tests.crawl.pages import ARTICLES, put_articles
 
-NOTICE = (
-    "This shop is closed for the day. Orders that reach us after noon are packed on the next "
-    "working day, and the parcel leaves with the evening van. Write to the counter if a box "
-    "arrives open or wet."
-)
 COMPONENTS = "tests.crawl.components"
 # Crawl → its settings and how pages are extracted.
 FITTING = {
@@ -46,11 +41,6 @@ def boxed(article, sidebar):
 
 @pytest.fixture(scope="module")
 def results(site, module_path):
-    notice = "<html><body><div class='article'><p>{}</p></div></body></html>"
-    notices = [
-        site.put("/notice", notice.format(NOTICE)),
-        site.put("/notice-copy", notice.format(NOTICE.replace("noon", "one"))),
-    ]
     boxes = [
         site.put(path, boxed(*articles))
         for path, *articles in (
@@ -61,17 +51,11 @@ def results(site, module_path):
     ]
     articles = put_articles(site, "/mill mill", "/mill-again mill", "/tea 茶园")
     crawls = {
-        "short": Crawl(notices),
         **{name: Crawl(boxes, settings) for name, (settings, _) in FITTING.items()},
         **{name: Crawl(boxes, {"SIMHASH_EXTRACTOR": f"{COMPONENTS}.{name}"}) for name in FAILING},
         **{name: Crawl(articles, {"SIMHASH_PRESET": name}) for name in PRESETS},
     }
     return run_named(module_path, crawls)
-
-
-def test_copies_of_short_texts_are_dropped_as_others_are(results):
-    assert results["short"].seen() == ["/notice"]
-    assert results["short"].stat("dropped") == 1
 
 
 @pytest.mark.parametrize("name", FITTING)

@@ -19,7 +19,6 @@ def results(site, module_path):
     key = {"meta": {"simhash_key": "the mill"}}
     post = {"url": search, "method": "POST"}
     crawls = {
-        "same url": [mill, {"url": mill, **again}, {"url": f"{mill}#part", **again}],
         "own key": [
             {"url": first, **key},
             {"url": second, **key},
@@ -34,13 +33,6 @@ def results(site, module_path):
         ],
     }
     return run_named(module_path, {name: Crawl(requests) for name, requests in crawls.items()})
-
-
-def test_the_same_url_again_is_unchanged_and_passes(results):
-    result = results["same url"]
-    verdicts = [(e["verdict"]["kind"], e["verdict"]["distance"], e["flags"]) for e in result.events]
-    assert verdicts == [("new", None, []), *[("unchanged", 0, [])] * 2]
-    assert (result.stat("unchanged"), result.stat("index/size")) == (2, 1)
 
 
 def test_a_key_of_its_own_names_a_page(results):

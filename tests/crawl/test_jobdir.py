@@ -135,25 +135,6 @@ def test_a_file_that_cannot_be_written_or_deleted_is_a_warning(tmp_path, caplog)
 # Crawls
 
 
-@pytest.mark.parametrize("pauses", [(4,), (5, 1, 6)], ids=str)
-def test_a_paused_crawl_keeps_one_page_of_each_article(site, tmp_path, pauses):
-    """The parameters are the numbers of responses before each pause."""
-    names = [name for name in ARTICLES if name.isascii()]
-    urls = put_articles(
-        site, *(f"/{name}/{copy} {name} {copy}" for copy in "123" for name in names)
-    )
-    results = []
-    for responses in (*pauses, 0):
-        how = {"JOBDIR": str(tmp_path / "job"), "CLOSESPIDER_PAGECOUNT": responses}
-        settings = ONE_BY_ONE | how | {"SIMHASH_WORKERS": 0}
-        results += run(tmp_path, Crawl(urls, settings, arguments={"at_once": True}))
-    reasons = [result.finish_reason for result in results]
-    assert reasons == ["closespider_pagecount"] * len(pauses) + [FINISHED]
-    kept = [item["url"].split("/")[3] for result in results for item in result.items]
-    assert sorted(kept) == sorted(names)
-    assert not (tmp_path / "job" / FILE_NAME).exists()
-
-
 @pytest.mark.parametrize(
     ("script", "resumed"),
     [(["raise"], ["/held/1"]), (["keep"], []), (["raise", "raise"], ["/held/2"])],

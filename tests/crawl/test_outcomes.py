@@ -7,8 +7,12 @@ from scrapy_simhash.scheme import DEFAULT_PRESET, PRESETS
 from tests.crawl.harness import IN_ORDER, Crawl, crawled, run_named
 from tests.crawl.pages import page
 from tests.crawl.spiders import PagesSpider
-from tests.crawl.test_extraction_settings import NOTICE
 
+NOTICE = (
+    "This shop is closed for the day. Orders that reach us after noon are packed on the next "
+    "working day, and the parcel leaves with the evening van. Write to the counter if a box "
+    "arrives open or wet."
+)
 SEEN = ("near_duplicate", "unchanged")
 OUTCOMES = ("dropped", "followed", "tagged")
 INCREMENTAL = {"SIMHASH_INCREMENTAL": True}
