@@ -62,6 +62,15 @@ FILES = {
         ("index query letter.txt --nope", 2, "unrecognized arguments: --nope"),
         ("index merge redis://:geheim@127.0.0.1:1/0 --index .", 1, "name of the index"),
         ("index merge '' --index .", 1, "empty"),
+        ("dedupe two.jsonl", 2, "-o OUT or --verdicts FILE is needed"),
+        ("dedupe two.jsonl -o - --json", 2, "--json and -o - would both"),
+        ("dedupe two.jsonl --verdicts -", 2, "--verdicts needs the name of a file"),
+        ("dedupe - - -o o", 2, "standard input can be read once"),
+        ("dedupe two.jsonl -o o --delimiter ', '", 2, "one character is needed, or tab"),
+        ("dedupe two.jsonl -o o --encoding nonsense", 2, "has no text encoding of this name"),
+        ("dedupe two.jsonl -o o --text-field a --html-field b", 2, "not allowed with"),
+        ("dedupe two.jsonl -o o --workers 0", 2, "1 to 256"),
+        ("dedupe two.jsonl -o o --format xml", 2, "invalid choice"),
     ],
 )
 def test_what_cannot_be_done(run, folder, arguments, code, told):

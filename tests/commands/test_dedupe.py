@@ -192,27 +192,6 @@ def test_a_key_that_all_share_can_be_left_out(run, folder):
     assert json.loads(ran.out)["kinds"] == {"new": 2, "near-duplicate": 1}
 
 
-@pytest.mark.parametrize(
-    ("options", "said"),
-    [
-        ([], "-o OUT or --verdicts FILE is needed"),
-        (["-o", "-", "--json"], "--json and -o - would both"),
-        (["--verdicts", "-"], "--verdicts needs the name of a file"),
-        (["-", "-", "-o", "o"], "standard input can be read once"),
-        (["-o", "o", "--delimiter", ", "], "one character is needed, or tab"),
-        (["-o", "o", "--encoding", "nonsense"], "has no text encoding of this name"),
-        (["-o", "o", "--text-field", "a", "--html-field", "b"], "not allowed with"),
-        (["-o", "o", "--workers", "0"], "1 to 256"),
-        (["-o", "o", "--format", "xml"], "invalid choice"),
-    ],
-)
-def test_wrong_usage(run, feed, folder, options, said):
-    ran = run("dedupe", feed, *options)
-    assert (ran.code, ran.out) == (2, "")
-    assert said in ran.err
-    assert [path.name for path in folder.iterdir()] == [feed]
-
-
 @pytest.mark.parametrize("packed", [pytest.param(False, marks=pytest.mark.thorough), True])
 def test_standard_input(run, folder, packed):
     content = json_lines(records(10))

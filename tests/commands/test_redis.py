@@ -77,29 +77,10 @@ def test_the_same_answers_as_of_a_directory(ran_json, run, index, filled, option
         stored = ("index", "query", "--stored", key)
         assert ran_json(*stored, *options) == ran_json(*stored, "--index", index)
     assert ran_json("index", "check", *options)["problems"] == []
-
-
-def test_damaged_rows_are_not_to_be_repaired_in_redis(run, filled, options):
-    """`check --repair` takes a directory, so its advice would lead nowhere."""
-    with filled.opened_store() as store:
-        digest = next(iter(store.server.call("HKEYS", "entries")))
-        store.server.call("HSET", "entries", digest, b"{")
-    ran = run("index", "export", *options)
-    assert ran.code == 1
-    assert "damaged" in ran.err
-    assert "restore a backup of the server" in ran.err
-    assert "--repair" not in ran.err
-    assert run("index", "remove", "--all", *options).code == 0
-    with pytest.raises(IndexMissing):
-        delete(filled)
-
-
-def test_there_and_back(ran_json, index, filled, folder):
-    assert list(entry_records(filled)) == list(entry_records(index))
-    assert list(near_duplicate_records(filled)) == list(near_duplicate_records(index))
-    ran_json("index", "merge", "--index", "back", f"{filled.url}#{filled.name}")
-    assert list(entry_records(Path("back"))) == list(entry_records(index))
-    assert list(near_duplicate_records(Path("back"))) == list(near_duplicate_records(index))
+    ran_json("index", "merge", "--index", "back", options[1])
+    for place in (filled, Path("back")):
+        assert list(entry_records(place)) == list(entry_records(index))
+        assert list(near_duplicate_records(place)) == list(near_duplicate_records(index))
 
 
 def test_merging_in_redis_is_merging_in_a_directory(ran_json, run, index, filled, options):

@@ -19,14 +19,13 @@ from .samples import run
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from multiprocessing.context import ForkServerProcess
 
 # Step → the function before whose call the run is killed. Of `output`: the one that it makes.
 STEPS = {
     "begin": (State, "begin"),
     "journal": (State, "append"),
-    "observe": (Index, "observe"),
-    "acted": (Index, "acted"),
+    "observe": (Index, "observe_all"),
+    "acted": (Index, "acted_all"),
     "confirm": (Store, "write"),
     "close": (Index, "close"),
     "output": (writing, "json_tagger"),  # what it makes is called for each record that is kept
@@ -37,16 +36,10 @@ STEPS = {
 }
 
 
-def started(folder: Path, step: str, count: int, workers: int = 1) -> ForkServerProcess:
-    """De-duplicate in a process that is killed before that call of a step; 0: it goes on."""
-    process = get_context("forkserver").Process(target=_run, args=(folder, step, count, workers))
-    process.start()
-    return process
-
-
 def die(folder: Path, step: str, count: int) -> None:
-    """De-duplicate in a process that is killed at a step, and wait for that."""
-    process = started(folder, step, count)
+    """De-duplicate in a process that is killed before that call of a step, and wait for that."""
+    process = get_context("forkserver").Process(target=_run, args=(folder, step, count))
+    process.start()
     process.join(120)
     assert process.exitcode == -signal.SIGKILL
 
@@ -65,7 +58,7 @@ def dying_at(count: int, method: Callable[..., Any]) -> Callable[..., Any]:
     return dying
 
 
-def _run(folder: Path, step: str, count: int, workers: int) -> None:
+def _run(folder: Path, step: str, count: int) -> None:
     where, name = STEPS[step]
     method = getattr(where, name)
 
@@ -75,4 +68,4 @@ def _run(folder: Path, step: str, count: int, workers: int) -> None:
     setattr(where, name, making if step == "output" else dying_at(count, method))
     assert run_module.dedupe
     known = [file for file in [folder / "known.jsonl"] if file.exists()]
-    run(folder, "in.jsonl", workers=workers, index=folder / "index", against=known)
+    run(folder, "in.jsonl", index=folder / "index", against=known)

@@ -130,16 +130,14 @@ def write(
     """Carry out operations, and say so after each; then close the index.
 
     :param dies_at: ``before 7`` or ``after 7``: this process kills itself at its seventh write to
-        the database; ``closing before 2``: at the second one of those in which it closes;
-        ``two logs``: after a synced write that finds an earlier log beside the present one.
+        the database; ``closing before 2``: at the second one of those in which it closes.
     """
     shrink(kind)
     closing = dies_at.startswith("closing ")
     killer = Killer(kind, dies_at.removeprefix("closing "))
     if say_synced:
-        two_logs = dies_at == "two logs"
-        SyncedSizes(kind, Path(directory) / kind, dies=two_logs).install()
-        rows.time = SteadyClock(0.3 if two_logs else 0.05)
+        SyncedSizes(kind, Path(directory) / kind).install()
+        rows.time = SteadyClock(0.05)
     elif dies_at and not closing:
         killer.install()
     with opened(kind, directory, incremental=run % 2 == 1, sync=sync) as index:
@@ -198,8 +196,8 @@ class SteadyClock:
 class SyncedSizes:
     """Says how much of the database's logs is on the disk for sure, after each synced write."""
 
-    def __init__(self, kind: str, path: Path, *, dies: bool) -> None:
-        self._kind, self._path, self._dies = kind, path, dies
+    def __init__(self, kind: str, path: Path) -> None:
+        self._kind, self._path = kind, path
 
     def logs(self) -> list[Path]:
         return sorted(self._path.glob("*.log"))
@@ -214,8 +212,6 @@ class SyncedSizes:
                 # LevelDB syncs the log that it writes to, RocksDB the earlier ones, too.
                 synced = self.logs()[-1:] if self._kind == "leveldb" else self.logs()
                 self.say("synced", synced)
-                if self._dies and len(self.logs()) > 1:
-                    os.kill(os.getpid(), signal.SIGKILL)
 
         def fsync_and_say(descriptor):
             fsync(descriptor)

@@ -131,13 +131,6 @@ def test_a_flipped_bit_is_found_or_changes_no_answer(kind, copy, name, seed):
     assert bool(assert_right_or_corrupt(kind, copy)) >= bool(found)
 
 
-@pytest.mark.parametrize("seed", seeds(4))
-@pytest.mark.parametrize("name", ["MANIFEST-*", "CURRENT"])
-def test_repair_brings_all_pages_back_where_the_list_of_files_is_damaged(kind, copy, name, seed):
-    damaged(largest(copy, name), seed, bit=seed % 8)
-    assert assert_repaired(kind, copy, lost=()) == 0
-
-
 @pytest.mark.parametrize("seed", seeds(6))
 def test_repair_loses_no_more_than_a_block_or_a_file_of_a_table(kind, copy, seed):
     # Entries come first.

@@ -82,7 +82,9 @@ def spoil(directory, change):
 def test_every_inconsistency_is_found_and_mended(kind, sound, change, expected):
     before, log = entries_of(sound), log_of(sound)
     spoil(sound, change)
-    assert [problem for problem in check(sound).problems if expected in problem]
+    problems = check(sound).problems
+    assert [problem for problem in problems if expected in problem]
+    assert len(problems) == 1 or "instead of" not in expected
     repair(sound)
     assert check(sound).problems == []
     after = entries_of(sound)
@@ -96,12 +98,6 @@ def test_every_inconsistency_is_found_and_mended(kind, sound, change, expected):
         numbers = [entry.last_sequence for entry in after.values()]
         numbers += [line.sequence for line in index.near_duplicates()]
         assert index.observe("new", 0x0FF0).sequence > max(numbers)
-
-
-def test_a_damaged_state_row_is_one_problem(sound):
-    spoil(sound, lambda _: {records.STATE_KEY: b"short"})
-    [problem] = check(sound).problems
-    assert "the state row has 5 bytes" in problem
 
 
 def test_a_sound_index_is_counted_and_stays_as_it_is(kind, sound):
@@ -139,15 +135,6 @@ def test_an_old_entry_of_a_page_that_has_another_is_dropped(sound, older):
     assert (report.entries, report.dropped) == (10, 1)
     assert entries_of(sound) == expected
     assert check(sound).problems == []
-
-
-def test_a_damaged_table_file_is_set_aside_and_not_deleted(kind, sound):
-    table = largest(sound, "*.ldb" if kind == "leveldb" else "*.sst")
-    data = bytearray(table.read_bytes())
-    data[len(data) * 2 // 5] ^= 1
-    table.write_bytes(data)
-    assert repair(sound).salvaged
-    assert bytes(data) in files(sound / f"{kind}-damaged").values()
 
 
 @pytest.mark.parametrize(
@@ -218,6 +205,7 @@ def test_after_a_repair_the_youngest_version_of_an_entry_counts(kind, tmp_path):
     data[len(data) * 2 // 5] ^= 1
     oldest.write_bytes(data)
     assert repair(last).salvaged
+    assert bytes(data) in files(last / f"{kind}-damaged").values()  # and not deleted
     with make_backend(kind, last).open() as index:
         store = index.store
         assert {key: store.entry(key).last_sequence for key in pages} == before

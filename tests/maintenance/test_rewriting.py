@@ -326,14 +326,6 @@ def test_what_was_exported_is_imported(crawls):
         assert again == [{**one, "near_duplicates": 0} for one in exported]
 
 
-def test_merged_into_none_it_is_a_copy(index, tmp_path):
-    new = make_backend(INSTALLED_KINDS[0], tmp_path / "new")
-    merge(new.directory, index.directory)
-    assert content(new) == content(index)
-    assert answers(new) == answers(index)
-    assert Manifest.read(new.directory).plan == PLAN
-
-
 def test_pages_of_one_template_are_merged_without_comparing_all_of_them(tmp_path, monkeypatch):
     compared = []
 
