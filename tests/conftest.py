@@ -1,18 +1,13 @@
 """What all tests share: how hard hypothesis tries, and where caches go."""
 
-from __future__ import annotations
-
 import os
 import time
+from collections.abc import Iterator
 from importlib.util import find_spec
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 from hypothesis import settings
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
 
 # Fixed examples by default, so that a run says something about the code alone.
 for name, max_examples in (("quick", 20), ("ci", 100)):

@@ -1,13 +1,9 @@
 """The pages of the documentation: README and the like, and docs/."""
 
-from __future__ import annotations
-
 import re
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
+from typing import NamedTuple
 
 ROOT = Path(__file__).parent.parent
 DOCS = ROOT / "docs"

@@ -1,7 +1,5 @@
 """The extractors that are installed, and extractors by import path for tests."""
 
-from __future__ import annotations
-
 from importlib.util import find_spec
 
 from scrapy_simhash.extraction import EXTRACTORS

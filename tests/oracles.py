@@ -1,14 +1,9 @@
 """Definitions in plain Python: slow and simple, to compare with."""
 
-from __future__ import annotations
-
+from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
-from typing import TYPE_CHECKING
 
 import xxhash
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
 
 
 def xxh3(feature: str, bits: int) -> int:

@@ -7,15 +7,10 @@ decides which one, so that a few commits run them all.
 ones, so the commit's hash decides which one is the first.
 """
 
-from __future__ import annotations
-
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path, PurePath
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 ROOT = Path(__file__).resolve().parent.parent
 PARTS = 4

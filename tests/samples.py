@@ -1,7 +1,5 @@
 """Texts and pages for several tests."""
 
-from __future__ import annotations
-
 ENGLISH = (
     "The ferry to the northern islands leaves at six in the morning. Whoever misses it waits "
     "until noon: the second ferry of the day carries post, bread and newspapers, and on Fridays "

@@ -1,7 +1,5 @@
 """A hypothesis strategy for schemes with any valid values."""
 
-from __future__ import annotations
-
 from hypothesis import strategies as st
 
 from scrapy_simhash.extraction import EXTRACTORS

@@ -1,7 +1,5 @@
 """Commands in this process, and in processes of their own."""
 
-from __future__ import annotations
-
 import fcntl
 import json
 import os

@@ -1,7 +1,5 @@
 """Commands on an index with bad input: one line that says what to do, and nothing is changed."""
 
-from __future__ import annotations
-
 import json
 import os
 import re
@@ -9,7 +7,7 @@ import shutil
 import subprocess
 import sys
 from importlib import import_module
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
@@ -19,9 +17,6 @@ from scrapy_simhash.maintenance.check import check
 from scrapy_simhash.maintenance.export import entry_records
 
 from .conftest import MODULE, finish, start
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 PAGE = "<p>" + " ".join(f"Nobody else wrote sentence {n} of mine." for n in range(40))
 # What each takes besides --index; `other`, `page` and `new` are in the working directory.

@@ -1,17 +1,12 @@
 """The site that the crawls of a module visit."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
 from tests.crawl.site import Site, serving
 from tests.index.redis_servers import RedisServer, needs_redis, running
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
 
 
 @pytest.fixture(scope="module")

@@ -6,16 +6,15 @@ dropped. ``python -m tests.crawl.generated ways [SHAPE…]`` runs each way of ea
 the other, so that its numbers are the same each time.
 """
 
-from __future__ import annotations
-
 import json
 import random
 import sys
 import tempfile
 from collections import Counter
+from collections.abc import Iterable, Iterator
 from itertools import count, islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from tests.crawl import (  # noqa: F401 - they have shapes, too
     generated_failing,
@@ -26,12 +25,7 @@ from tests.crawl import (  # noqa: F401 - they have shapes, too
     generated_walls,
 )
 from tests.crawl.generated_spiders import SHAPES
-from tests.crawl.harness import Crawl, index_settings, run
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
-    from tests.crawl.harness import Result
+from tests.crawl.harness import Crawl, Result, index_settings, run
 
 CASES_OF_A_PROCESS = 30
 _SETTINGS = {

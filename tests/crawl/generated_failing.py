@@ -1,7 +1,5 @@
 """Generated spiders whose pages or items fail when their copies were dropped; see `generated_spiders`."""
 
-from __future__ import annotations
-
 import asyncio
 from typing import Any, ClassVar
 

@@ -1,7 +1,5 @@
 """Generated spiders whose pages lead on to the next ones, or that wait for all of their pages."""
 
-from __future__ import annotations
-
 import asyncio
 from typing import Any, ClassVar
 

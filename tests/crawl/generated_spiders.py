@@ -4,8 +4,6 @@ A spider answers its own requests (`answer`), so that a crawl needs no server, a
 many. The seed decides the way that a shape takes. An item's ``content`` is what must not be lost.
 """
 
-from __future__ import annotations
-
 import asyncio
 import random
 import zlib

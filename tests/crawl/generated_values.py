@@ -1,7 +1,5 @@
 """Generated spiders for pages of one template, which differ in what the items say."""
 
-from __future__ import annotations
-
 import json
 from datetime import date, datetime, time
 from decimal import Decimal

@@ -1,7 +1,5 @@
 """Generated spiders that take items, or what lies behind, from one version of a page only."""
 
-from __future__ import annotations
-
 import asyncio
 from typing import Any, ClassVar
 

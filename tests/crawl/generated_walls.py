@@ -1,7 +1,5 @@
 """Generated spiders that ask again: for pages behind walls and bans, and for pages that failed."""
 
-from __future__ import annotations
-
 import asyncio
 from typing import Any, ClassVar
 

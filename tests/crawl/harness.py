@@ -1,7 +1,5 @@
 """Starts crawls in child processes and hands back what happened in them."""
 
-from __future__ import annotations
-
 import atexit
 import json
 import multiprocessing

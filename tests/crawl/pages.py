@@ -1,15 +1,10 @@
 """Pages for the crawls: articles in a site's template, and their near-duplicates."""
 
-from __future__ import annotations
-
 import random
+from collections.abc import Iterable
 from html import escape
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from tests.crawl.site import Site
+from tests.crawl.site import Site
 
 _SYLLABLES = "ba de fi go hu ka le mi no pu ra se ti vo wu xa ye zi".split()
 

@@ -5,8 +5,6 @@ crawls of a group at once. What happened is written as JSON, one result per craw
 `tests.crawl.harness`.
 """
 
-from __future__ import annotations
-
 import asyncio
 import io
 import json
@@ -15,7 +13,7 @@ import sys
 from contextlib import suppress
 from dataclasses import asdict, is_dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from itemadapter import ItemAdapter
 from scrapy import signals
@@ -26,9 +24,7 @@ from scrapy.settings.default_settings import TWISTED_REACTOR
 from scrapy.utils.misc import load_object
 from scrapy.utils.reactor import install_reactor
 from twisted.internet.defer import Deferred
-
-if TYPE_CHECKING:
-    from twisted.python.failure import Failure
+from twisted.python.failure import Failure
 
 PROCESSES = {one.__name__: one for one in (AsyncCrawlerProcess, CrawlerProcess)}
 LOG_FORMAT = "%(levelname)s [%(name)s] %(message)s"

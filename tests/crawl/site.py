@@ -1,15 +1,11 @@
 """A site on loopback whose pages the tests write, and which records its requests."""
 
-from __future__ import annotations
-
 import threading
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+from typing import Any
 
 HTML = {"Content-Type": "text/html; charset=utf-8"}
 

@@ -1,7 +1,5 @@
 """What requests carry, and when the callbacks of two requests are called with the same arguments."""
 
-from __future__ import annotations
-
 import ast
 import dataclasses
 import datetime as dt

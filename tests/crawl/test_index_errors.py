@@ -1,7 +1,5 @@
 """No index that cannot be used ends a crawl without a message, or is deleted."""
 
-from __future__ import annotations
-
 import shutil
 
 import pytest

@@ -1,7 +1,5 @@
 """Items are tagged with the verdict on their page, whatever their type."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.crawl.harness import Crawl, run_named

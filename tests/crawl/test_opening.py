@@ -1,7 +1,5 @@
 """open_fitting: an index that does not fit is used, or set aside."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 

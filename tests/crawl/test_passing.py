@@ -1,7 +1,5 @@
 """Responses that are not judged pass unchanged, and are counted by reason."""
 
-from __future__ import annotations
-
 from collections import Counter
 
 import pytest

@@ -1,7 +1,5 @@
 """However a crawl ends, no worker is left, and the index holds what was confirmed."""
 
-from __future__ import annotations
-
 import os
 import re
 import signal
@@ -10,7 +8,7 @@ import sys
 import threading
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
@@ -19,9 +17,6 @@ from scrapy_simhash.commands.main import main as index_command
 from tests.crawl.harness import ADDONS, child_environment
 from tests.crawl.worker_extractors import OBEDIENT, page_with
 from tests.workers.watching import arrived, children_of, eventually, members_of, needs_proc
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 pytestmark = [needs_proc, pytest.mark.thorough]
 

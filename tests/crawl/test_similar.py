@@ -1,7 +1,5 @@
 """Pages of one template: within k bits of each other, but not confirmed as copies."""
 
-from __future__ import annotations
-
 import pytest
 
 from scrapy_simhash.maintenance.sources import opened_index

@@ -1,13 +1,12 @@
 """A run in a process of its own, which is killed at a step."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import signal
+from collections.abc import Callable
 from multiprocessing import get_context
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from scrapy_simhash.dedupe import run as run_module
 from scrapy_simhash.dedupe import writing
@@ -16,9 +15,6 @@ from scrapy_simhash.index import Index
 from scrapy_simhash.index.store import Store
 
 from .samples import run
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 # Step → the function before whose call the run is killed. Of `output`: the one that it makes.
 STEPS = {

@@ -1,19 +1,13 @@
 """Records with planted duplicates, and functions that de-duplicate them."""
 
-from __future__ import annotations
-
 import json
 import random
-from typing import TYPE_CHECKING
+from pathlib import Path
 
+from scrapy_simhash.dedupe.judging import DedupeSummary
 from scrapy_simhash.dedupe.options import STANDARD_OUTPUT, DedupeOptions, DedupePaths
 from scrapy_simhash.dedupe.run import dedupe
 from scrapy_simhash.scheme import PRESETS
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from scrapy_simhash.dedupe.judging import DedupeSummary
 
 _VOCABULARY = [
     "".join(random.Random(seed).choices("abcdefghiklmnoprstuvw", k=3 + seed % 7))

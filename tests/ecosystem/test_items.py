@@ -1,7 +1,5 @@
 """Page objects of scrapy-poet and items of zyte-common-items, with and without a download."""
 
-from __future__ import annotations
-
 import attrs
 import pytest
 
@@ -13,7 +11,7 @@ pytestmark = pytest.mark.thorough
 pytest.importorskip("scrapy_poet", reason="`make test-ecosystem` installs scrapy-poet")
 pytest.importorskip("zyte_common_items", reason="`make test-ecosystem` installs it")
 
-from scrapy import Request  # noqa: E402, TC002 - read by scrapy-poet
+from scrapy import Request  # noqa: E402 - read by scrapy-poet
 from scrapy_poet import DummyResponse, PageObjectInputProvider  # noqa: E402
 from web_poet import WebPage, field  # noqa: E402
 from zyte_common_items import Article  # noqa: E402

@@ -1,7 +1,5 @@
 """Download handlers that render pages: the plugin judges what they return."""
 
-from __future__ import annotations
-
 import json
 import os
 from base64 import b64encode

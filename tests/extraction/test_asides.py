@@ -1,7 +1,5 @@
 """What stands beside the content: comments, reviews, lists of other pages, forms."""
 
-from __future__ import annotations
-
 import pytest
 
 from scrapy_simhash.extraction import extract

@@ -1,7 +1,5 @@
 """Grids of the days of a month are chrome, tables of dates with other text are content."""
 
-from __future__ import annotations
-
 import pytest
 
 from scrapy_simhash.extraction import extract

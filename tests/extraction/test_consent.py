@@ -1,7 +1,5 @@
 """Which elements are cookie banners and consent dialogs, and which only have such names."""
 
-from __future__ import annotations
-
 import pytest
 
 from scrapy_simhash.extraction import Page, prepared

@@ -1,7 +1,5 @@
 """The lines of a page as a browser shows them, with links, chrome and headings."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """`LeanDocument` finds the same text as the package's own document."""
 
-from __future__ import annotations
-
 import logging
 import random
 

@@ -1,7 +1,5 @@
 """Pages whose text is a notice, while their content is data in scripts."""
 
-from __future__ import annotations
-
 import json
 import time
 from urllib.parse import quote

@@ -1,7 +1,5 @@
 """The choice of lines that are the content of a page."""
 
-from __future__ import annotations
-
 import random
 
 import pytest

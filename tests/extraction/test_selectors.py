@@ -1,7 +1,5 @@
 """Selectors of content, and of elements to remove."""
 
-from __future__ import annotations
-
 import time
 from dataclasses import replace
 

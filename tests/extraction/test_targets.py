@@ -1,7 +1,5 @@
 """Where the links of a page lead, cut into pieces."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st

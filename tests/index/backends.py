@@ -1,30 +1,24 @@
 """The back ends that the contract's tests run over, and raw looks into an index on disk."""
 
-from __future__ import annotations
-
 import struct
+from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 
 from scrapy_simhash import Scheme
+from scrapy_simhash.confirmation import Confirmation
 from scrapy_simhash.index import Index, TablePlan, database_kind, entry_tables, open_index, records
-from scrapy_simhash.index.database import MemoryDatabase
+from scrapy_simhash.index.base import Entry, Match, Observation
+from scrapy_simhash.index.database import Database, MemoryDatabase
 from scrapy_simhash.index.index import rules_of
 from scrapy_simhash.index.manifest import Manifest
 from scrapy_simhash.index.store import Store
 from scrapy_simhash.index.tables import runs, tables
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-    from scrapy_simhash.confirmation import Confirmation
-    from scrapy_simhash.index.base import Entry, Match, Observation
-    from scrapy_simhash.index.database import Database
 
 # Small, so that distances collide, and exact at K.
 BITS = 16

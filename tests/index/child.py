@@ -4,28 +4,24 @@ A line of standard input is JSON: the name of a function below, and its argument
 process says on standard output is what the parent waits for; `ended` comes last.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import random
 import resource
 import signal
 import sys
+from collections.abc import Iterator
 from importlib import import_module
 from importlib.util import find_spec
+from io import FileIO
 from itertools import count, islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from scrapy_simhash import Scheme, open_index
 from scrapy_simhash.errors import StorageError
 from scrapy_simhash.index import Index, TablePlan, manifest, rows
 from scrapy_simhash.index.tables import runs, tables
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from io import FileIO
 
 # Narrow prefixes, so that many fingerprints share one.
 PLAN = TablePlan(64, 8)

@@ -1,23 +1,15 @@
 """One fixture over every back end, and one over every kind of database."""
 
-from __future__ import annotations
-
+from collections.abc import Iterator
 from contextlib import nullcontext
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
-from .backends import DATABASE_KINDS, KINDS, kind_parameter, make_backend, small_tables
-from .redis_servers import RedisBackend, needs_redis, running
+from scrapy_simhash.index import Index
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-    from scrapy_simhash.index import Index
-
-    from .backends import Backend
-    from .redis_servers import RedisServer
+from .backends import DATABASE_KINDS, KINDS, Backend, kind_parameter, make_backend, small_tables
+from .redis_servers import RedisBackend, RedisServer, needs_redis, running
 
 REDIS_KINDS = [pytest.param(kind, marks=needs_redis) for kind in ("redis", "redis-cluster")]
 

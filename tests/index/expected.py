@@ -1,19 +1,12 @@
 """What an index that died holds, against what it should: the same pages in memory."""
 
-from __future__ import annotations
+from pathlib import Path
 
-from typing import TYPE_CHECKING
-
-from scrapy_simhash.index import records
+from scrapy_simhash.index import NearDuplicate, records
 from scrapy_simhash.maintenance.check import check
 
 from .backends import MemoryBackend, check_rows, rows
 from .child import PLAN, carry_out, operations
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from scrapy_simhash.index import NearDuplicate
 
 # Fingerprints by page key, and the near-duplicate log without its numbers and times.
 Content = tuple[dict[str, int], list[tuple[str, str, int, int]]]

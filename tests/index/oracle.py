@@ -1,12 +1,8 @@
 """The contract of `Index` in lists and linear scans."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from scrapy_simhash.index import Observation
+from scrapy_simhash.index import Observation
 
 
 @dataclass(frozen=True)

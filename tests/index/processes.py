@@ -1,19 +1,14 @@
 """Other processes that use an index: begun, listened to and killed by tests."""
 
-from __future__ import annotations
-
 import json
 import os
 import signal
 import subprocess
 import sys
 import threading
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 CHILD = Path(__file__).with_name("child.py")
 DEADLINE_S = 60

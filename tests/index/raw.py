@@ -1,21 +1,14 @@
 """Changes to the rows of a closed index that go around this package."""
 
-from __future__ import annotations
-
 import shutil
 import time
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from scrapy_simhash.index import records
+from scrapy_simhash.index import Index, records
 
 from .backends import opened_database
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-
-    from scrapy_simhash.index import Index
 
 DEADLINE_S = 60
 

@@ -1,29 +1,24 @@
 """Redis servers of the tests' own, on free loopback ports."""
 
-from __future__ import annotations
-
 import shutil
 import signal
 import socket
 import subprocess
 import time
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from importlib.util import find_spec
 from itertools import count
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 
 from scrapy_simhash import Scheme
+from scrapy_simhash.index import Index, TablePlan
 from scrapy_simhash.index.redis import open_redis_index
 
 from .backends import PLAN, K
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-    from scrapy_simhash.index import Index, TablePlan
 
 PROGRAM = shutil.which("redis-server")
 MISSING = (

@@ -5,26 +5,20 @@ provisional copy is asked for again until it is settled. The log says what becam
 it is a copy, that it was kept, and that it was kept when its lease had ended.
 """
 
-from __future__ import annotations
-
 import os
 import random
 import time
 from collections import deque
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from scrapy_simhash import Scheme
 from scrapy_simhash.errors import IndexUnreachable
-from scrapy_simhash.index import PageToObserve
+from scrapy_simhash.index import Index, Observation, PageToObserve
 from scrapy_simhash.index.redis import open_redis_index
 
-if TYPE_CHECKING:
-    from scrapy_simhash.index import Index, Observation
-
-    # Number of the family, and the fingerprint.
-    Page = tuple[int, int]
+# Number of the family, and the fingerprint.
+Page = tuple[int, int]
 
 SHAPES = {
     # bits, k, bits by which members differ from the one before (chain) or from a centre (clique)

@@ -1,7 +1,5 @@
 """Within k and no copy: what an index makes of evidence, over every back end."""
 
-from __future__ import annotations
-
 from typing import ClassVar, get_args
 
 import pytest

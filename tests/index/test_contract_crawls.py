@@ -1,7 +1,5 @@
 """The contract of `Index` over several crawls and handles, over every back end."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

@@ -1,7 +1,5 @@
 """Which pages are listed as new, changed and gone, after crawls that are played."""
 
-from __future__ import annotations
-
 import json
 import random
 from contextlib import closing

@@ -1,24 +1,17 @@
 """A pool that is stepped until something happens, as an event loop would do it."""
 
-from __future__ import annotations
-
 import time
+from collections.abc import Callable
+from concurrent.futures import Future
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from scrapy_simhash import Detector, Scheme
-from scrapy_simhash.workers.pages import page_workers
+from scrapy_simhash.detector import PageFingerprint
+from scrapy_simhash.workers.pages import Content, page_workers
+from scrapy_simhash.workers.pool import WorkerPool
 from tests.crawl.worker_extractors import GO, OBEDIENT, page_with
 from tests.workers.watching import DEADLINE_S, arrived
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from concurrent.futures import Future
-    from pathlib import Path
-
-    from scrapy_simhash.detector import PageFingerprint
-    from scrapy_simhash.workers.pages import Content
-    from scrapy_simhash.workers.pool import WorkerPool
 
 SCHEME = replace(Scheme.preset("classic"), extractor=OBEDIENT)
 LONG_MS = 60_000
@@ -68,7 +61,7 @@ class Driven:
             assert time.monotonic() < end, "it did not happen"
             self.pool.step(0.01)
 
-    def until_ready(self) -> Driven:
+    def until_ready(self) -> "Driven":
         self.until(lambda: self.pool._workers)
         self.until(lambda: all(worker.is_ready for worker in self.pool._workers))
         return self

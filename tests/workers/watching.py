@@ -1,16 +1,11 @@
 """Observe processes, and wait for conditions."""
 
-from __future__ import annotations
-
 import time
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 DEADLINE_S = 60
 PROC = Path("/proc")
