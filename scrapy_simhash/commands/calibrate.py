@@ -31,7 +31,11 @@ def _run(options: argparse.Namespace) -> None:
     left_out: Counter[str] = Counter()
     sample, readable = draw(make_reader(options).documents(paths), options.sample, left_out)
     if not readable:
-        raise SimhashError(f"no page could be read from {', '.join(options.files)}")
+        why = f" ({'; '.join(left_out)})" if left_out else ""
+        raise SimhashError(
+            f"no page could be read from {', '.join(options.files)}{why}: give HTML, or JSON lines "
+            "with the text in --text-field"
+        )
     pages = list(fingerprinted(progress(sample, "pages"), detector, left_out))
     found = calibrate(pages, detector, present.max_distance, present.confirmation)
     settings = {

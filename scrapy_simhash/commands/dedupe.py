@@ -20,6 +20,7 @@ from scrapy_simhash.commands._settings import (
 )
 from scrapy_simhash.dedupe.fields import HTML_FIELDS, TEXT_FIELDS
 from scrapy_simhash.dedupe.options import (
+    ADVICE,
     DEFAULT_TAGS,
     STANDARD_OUTPUT,
     DedupeOptions,
@@ -38,23 +39,13 @@ if TYPE_CHECKING:
 
 _STATE = ".dedupe"
 _MAX_NAME_BYTES = 255
-# Reason → what to do. The output has these records.
-_ADVICE = {
-    "not_its_encoding": "--encoding names another encoding",
-    "content_encoding": "their bodies are compressed in an unknown way, or a package is missing: "
-    'pip install "scrapy-simhash[files]"',
-    "surplus_fields": "they have more fields than the first line; --delimiter names the character "
-    "between fields",
-    "not_json": "they are no JSON objects; --verdicts FILE shows which",
-    "not_csv": "a quote in them has no end; --verdicts FILE shows which",
-    "no_field": "--text-field or --html-field names another field",
-    "too_large": "they are long; --max-bytes sets the limit",
-    "unreadable": "they cannot be opened or decompressed",
-}
-# Only if most records are skipped for them: many feeds have some such records.
+# Reasons that are said only if most records are skipped for them, as all others without advice:
+# many feeds have some such records.
 _USUAL = {
-    "few_tokens": "they are short; --min-tokens sets the limit",
+    "few_tokens": "they are short; --min-tokens sets the limit, and --text-field or --html-field "
+    "names another field",
     "no_text": "no text was found in them; --text-field or --html-field names another field",
+    "not_html": "they are no HTML pages; of WARC, texts of the type conversion are judged, too",
 }
 
 
@@ -111,9 +102,9 @@ def _report(summary: DedupeSummary, options: argparse.Namespace) -> int:
     if options.output != "-":
         names = ("output", "verdicts", "index")
         show_result(options, vars(summary) | {name: getattr(options, name) for name in names})
-    for reason, advice in (_ADVICE | _USUAL).items():
-        count = summary.skipped[reason]
-        if count > (summary.records / 2 if reason in _USUAL else 0):
+    for reason, count in summary.skipped.items():
+        if reason in ADVICE or count > summary.records / 2:
+            advice = (ADVICE | _USUAL).get(reason, "--verdicts FILE shows which")
             note(f"{count:,} of {summary.records:,} records were not judged ({reason}): {advice}")
     for name, why in summary.damaged.items():
         note(f"error: {name} cannot be read to its end ({why})")
@@ -134,8 +125,8 @@ def _check(options: argparse.Namespace) -> None:
         options.error("--json and -o - would both write to standard output")
     if options.verdicts == "-":
         options.error("--verdicts needs the name of a file; -o - is for standard output")
-    if options.files.count("-") > 1:
-        options.error("standard input can be read once")
+    if [*options.files, *2 * options.against].count("-") > 1:
+        options.error("standard input can be read once, and not as --against")
     if options.delimiter not in (None, "tab") and len(options.delimiter) != 1:
         options.error(f"--delimiter {options.delimiter!r}: one character is needed, or tab")
 

@@ -54,8 +54,8 @@ def find_fields(
         if name and name not in names and all(value_of(each, name) is None for each in records):
             raise SimhashError(f"{file_name}: no field {name!r}; there are {_listed(names)}")
     if asked.key is None:
-        keys = [name for name in names if name.rpartition(".")[2] == "url"]
-        keys = keys or [name for name in names if name == "id"]
+        keys = [name for name in names if name.lower().rpartition(".")[2] == "url"]
+        keys = keys or [name for name in names if name.lower() == "id"]
         asked = replace(asked, key=min(keys, key=lambda name: name.count("."), default=None))
     if not (asked.text or asked.html):
         asked = _with_content(asked, names, records, file_name)

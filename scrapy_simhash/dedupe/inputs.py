@@ -7,11 +7,12 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
 from hashlib import blake2b
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_args
 
 from scrapy_simhash.dedupe.fields import find_fields
+from scrapy_simhash.dedupe.options import ADVICE
 from scrapy_simhash.documents.csv_records import Layout, csv_parts, layout_of
 from scrapy_simhash.documents.decoding import decoded
 from scrapy_simhash.documents.files import (
@@ -21,7 +22,7 @@ from scrapy_simhash.documents.files import (
     path_name,
     uncompressed,
 )
-from scrapy_simhash.documents.formats import format_of, format_of_name
+from scrapy_simhash.documents.formats import Format, format_of, format_of_name
 from scrapy_simhash.documents.lines import (
     Part,
     Unreadable,
@@ -44,7 +45,6 @@ if TYPE_CHECKING:
 
     from scrapy_simhash.dedupe.fingerprinting import Record
     from scrapy_simhash.dedupe.options import DedupeOptions, DedupePaths, Fields
-    from scrapy_simhash.documents.formats import Format
 
 STANDARD_INPUT = "standard input"
 _UNREAD = (".bz2", ".xz", ".zst", ".zip", ".7z")  # of the compressed files, gzip is read
@@ -103,23 +103,25 @@ class Inputs:
         """Number of WARC records without a page, or of files that are no page, in what was read."""
         self.layout = Layout()
         self.is_array = False
-        """The output of JSON is an array, as the first file is."""
+        """The output of JSON is an array, as a file is one."""
         self.encoding = "utf-8"
         """The encoding of lines. JSON and CSV in UTF-16 are read as UTF-8."""
         self.columns: list[str] = []
         self.fields = options.fields
+        self.missing = [name for name in options.fields.distinct if name.isidentifier()]
+        """Fields that are to tell records apart, but that no sampled record has."""
         self._options = options
         if self.format == "warc":
             import_extra("warcio")
         for file in self.files:
             self._check_type(file)
         if self.format in ("json-lines", "json", "csv"):
-            first = b""
-            with suppress(DamagedFile), self._lines(self.files[0].path) as (lines, self.encoding):
-                first = next(iter(lines), b"")
-            if self.format == "json-lines" and not options.format and begins_value(first):
-                self.format = "json"
-            self.is_array = self.format == "json" and begins_as_array(first)
+            starts = [start for start in map(self._start, self.files) if start[0]]
+            lines = [line for line, _ in starts] or [b""]
+            self.encoding = starts[0][1] if starts else options.encoding
+            if self.format == "json-lines" and not options.format:
+                self.format = "json" if any(map(begins_value, lines)) else "json-lines"
+            self.is_array = self.format == "json" and any(map(begins_as_array, lines))
         if self.format in ("csv", "parquet"):
             self._find_columns()
         # To find the fields, all columns are needed.
@@ -203,11 +205,18 @@ class Inputs:
         with path.open("rb", buffering=_BUFFER_BYTES) as file, uncompressed(file) as content:
             yield content
 
+    def _start(self, file: InputFile) -> tuple[bytes, str]:
+        """Return the first line of a file that is not blank, if there is one, and the encoding."""
+        with suppress(DamagedFile), self._lines(file.path) as (lines, encoding):
+            return next(filter(bytes.strip, lines), b""), encoding
+        return b"", ""
+
     def _known_format(self) -> Format:
         formats = {file.name: format_of(file.path) for file in self.files}
         for name, found in formats.items():
             if found is None:
-                advice = "decompress it" if name.endswith(_UNREAD) else "add --format"
+                advice = f"add --format, or convert it to one of {', '.join(get_args(Format))}"
+                advice = "decompress it" if name.endswith(_UNREAD) else advice
                 raise SimhashError(f"{name}: its name does not say its format: {advice}")
         if len({*formats.values()}) > 1:
             raise SimhashError(
@@ -259,29 +268,33 @@ class Inputs:
         no records.
         """
         asked, name = self._options.fields, self.files[0].name
-        sample = [content for _, content in islice(self.records(), _SAMPLED_RECORDS)]
-        records = []
-        for content in sample:
-            with suppress(Unreadable):
-                if isinstance(content, bytes):
-                    records.append(parse_json(content, self.record_encoding))
+        sample = [self._parsed(content) for _, content in islice(self.records(), _SAMPLED_RECORDS)]
+        records = [record for record in sample if not isinstance(record, str)]
+        known = {*self.columns, *chain.from_iterable(records)}
+        self.missing = [field for field in self.missing if field not in known]
         if records:
             return find_fields(asked, self.columns, records, name)
         # Unreadable records are skipped, unless one is needed to find the fields.
         if not (asked.text or asked.html):
             for damaged, reason in self.damaged.items():
                 raise SimhashError(f"{damaged}: no record can be read: {reason}")
-            if sample and {*sample} == {"surplus_fields"}:
-                raise SimhashError(
-                    f"{name}: all records have more fields than the first line: put values with "
-                    "the delimiter in quotes, or name another one with --delimiter"
-                )
             if sample:
+                reasons = sorted({reason for reason in sample if isinstance(reason, str)})
+                why = "; ".join(f"{reason}: {ADVICE[reason]}" for reason in reasons)
                 raise SimhashError(
                     f"{name}: no record can be read: is it {self.format} in {self.encoding}? "
-                    "--format and --encoding name others"
+                    f"--format and --encoding name others ({why})"
                 )
         return asked
+
+    def _parsed(self, content: bytes | str) -> dict[str, Any] | str:
+        """Return the fields of a record, or the reason why it cannot be read."""
+        if isinstance(content, str):
+            return content
+        try:
+            return parse_json(content, self.record_encoding)
+        except Unreadable as error:
+            return error.reason
 
 
 def _is_page(file: Path) -> bool:

@@ -27,6 +27,19 @@ if TYPE_CHECKING:
 
 DEFAULT_TAGS = {name: f"simhash_{name}" for name in (*TAGGED_FIELDS, "cluster")}
 STANDARD_OUTPUT = Path("-")
+ADVICE = {
+    "not_its_encoding": "--encoding names another encoding",
+    "content_encoding": "their bodies are compressed in an unknown way, or a package is missing: "
+    'pip install "scrapy-simhash[files]"',
+    "surplus_fields": "they have more fields than the first line: put values with the delimiter in "
+    "quotes, delete lines before the names of the columns, or name another --delimiter",
+    "not_json": "they are no JSON objects",
+    "not_csv": "a quote in them has no end",
+    "no_field": "--text-field or --html-field names another field",
+    "too_large": "they are long; --max-bytes sets the limit",
+    "unreadable": "they cannot be opened or decompressed",
+}
+"""Reason why records cannot be read or judged → what to do."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -68,8 +68,29 @@ def dedupe(
     has_ending = out is not None and inputs.format != "html" and "." in out.name.removesuffix(".gz")
     if out is not None and has_ending and format_of(out) != inputs.format:
         note(f"{out} gets the format of the input, {inputs.format}, whatever its name says")
+    for name in inputs.missing:
+        note(f"no field {name!r} was found, so it tells no records apart")
+    spec = _spec(paths, options, inputs)
     with State(paths.state) as state:
-        return _Run(paths, options, inputs, state, progress, note).run()
+        return _Run(paths, options, inputs, state, spec, progress, note).run()
+
+
+def _spec(paths: DedupePaths, options: DedupeOptions, inputs: Inputs) -> dict[str, Any]:
+    """Return the values that an interrupted run needs unchanged to go on, as JSON values."""
+    out = paths.output_file
+    return {
+        "state": FORMAT,
+        **options.to_dict(),
+        "inputs": [[str(f.path.absolute()), f.version] for f in inputs.files],
+        "against": [
+            [str(real_path(path)), None if is_index(path) else InputFile.of(path).version]
+            for path in paths.against
+        ],
+        "format": inputs.format,
+        "output": str(paths.output if out is None else real_path(out)),
+        "verdicts": str(paths.verdicts and real_path(paths.verdicts)),
+        "index": str(paths.index and real_path(paths.index)),
+    }
 
 
 @dataclass
@@ -80,6 +101,7 @@ class _Run:
     options: DedupeOptions
     inputs: Inputs
     state: State
+    spec: dict[str, Any]
     progress: Callable[[Iterable[Record]], Iterable[Record]]
     note: Callable[[str], object]
 
@@ -99,7 +121,7 @@ class _Run:
         checkpoint = Checkpoint() if is_new else state.checkpoint()
         try:
             if is_new:
-                state.begin(self._spec())
+                state.begin(self.spec)
             else:
                 self.inputs.damaged.update(checkpoint.damaged)
                 done = self.summary.went_on_after = checkpoint.records_after
@@ -125,27 +147,9 @@ class _Run:
         self.summary.passed_over = self.inputs.passed_over
         return self.summary
 
-    def _spec(self) -> dict[str, Any]:
-        """Return the values that an interrupted run needs unchanged to go on, as JSON values."""
-        paths, out = self.paths, self.paths.output_file
-        spec: dict[str, Any] = {
-            "state": FORMAT,
-            **self.options.to_dict(),
-            "inputs": [[str(f.path.absolute()), f.version] for f in self.inputs.files],
-            "against": [
-                [str(real_path(path)), None if is_index(path) else InputFile.of(path).version]
-                for path in paths.against
-            ],
-            "format": self.inputs.format,
-            "output": str(paths.output if out is None else real_path(out)),
-            "verdicts": str(paths.verdicts and real_path(paths.verdicts)),
-            "index": str(paths.index and real_path(paths.index)),
-        }
-        return spec
-
     def _is_new(self) -> bool:
         """Return False to go on with an interrupted run, which must have had the same values."""
-        earlier, spec = self.state.spec(), json.loads(json.dumps(self._spec()))
+        earlier, spec = self.state.spec(), json.loads(json.dumps(self.spec))
         if earlier is None:
             return True
         if earlier.get("state") != FORMAT:
@@ -250,6 +254,9 @@ class _Run:
             summary = dedupe(paths, replace(options, incremental=False))
             self.inputs.damaged.update(summary.damaged)
             self.note(f"{summary.records:,} records were read to compare with")
+            if not summary.records:
+                discard(directory)
+                raise SimhashError(f"there is no record in {', '.join(map(str, against))}")
         if read_manifest(directory).scheme.id != options.scheme.id:
             raise SimhashError(
                 f"{directory} has fingerprints of another scheme than this run ({options.scheme.id}"

@@ -50,7 +50,7 @@ def write_output(
 
     :param verdicts: those of all records, in the same order. They are consumed, even if `paths` has
         no output.
-    :raises SimhashError: an input has changed, or two HTML files would get the same path.
+    :raises SimhashError: an input has changed.
     """
     is_standard_output = paths.output == STANDARD_OUTPUT
     tags = options.tags if options.action == "tag" else {}
@@ -142,16 +142,20 @@ def _csv_pieces(
 
 
 def _write_folder(inputs: Inputs, verdicts: Iterator[PlainVerdict], folder: Path) -> None:
-    """Copy kept files to a new folder. Of several inputs, each folder gets a subfolder."""
+    """Copy kept files to a new folder. Of several inputs, each folder gets a subfolder. If two
+    inputs have one name, that of the later one begins with its number.
+    """
     folder.mkdir()
+    names: dict[Path, str] = {}
+    for number, path in enumerate((file.path for file in inputs.files), 1):
+        name = path.resolve().name if path.is_dir() else path.name
+        while name in names.values():
+            name = f"{number}-{name}"
+        names.setdefault(path, name)
     for file, part, _ in _kept(inputs, verdicts):
         source, top = _path_of(part), file.path
-        inside = Path(source.name) if source == top else source.relative_to(top)
-        if source != top and len(inputs.files) > 1:
-            inside = Path(top.resolve().name, inside)
-        target = folder / inside
-        if target.exists():
-            raise SimhashError(f"{target} would be written twice: rename one of its two inputs")
+        is_only_folder = source != top and len(inputs.files) == 1
+        target = folder / ("" if is_only_folder else names[top]) / source.relative_to(top)
         target.parent.mkdir(parents=True, exist_ok=True)
         shutil.copy2(source, target)
 
@@ -209,7 +213,8 @@ def check_output(inputs: Inputs, paths: DedupePaths, options: DedupeOptions) -> 
 def json_tagger(tags: Mapping[str, str], encoding: str = "utf-8") -> Tagger:
     """Return a function that adds tags to a JSON object.
 
-    The object keeps its bytes, unless it has tags of an earlier run: then it is written again.
+    The object keeps its bytes, unless it has tags of an earlier run, or a comma stands behind it:
+    then it is written again.
     """
     names = [json.dumps(name)[1:-1].encode("ascii") for name in tags.values()]
 
@@ -219,7 +224,7 @@ def json_tagger(tags: Mapping[str, str], encoding: str = "utf-8") -> Tagger:
         record = data.rstrip()
         line_end = data[len(record) :]
         values = {name: verdict.get(field) for field, name in tags.items()}
-        if any(name in record for name in names):
+        if not record.endswith(b"}") or any(name in record for name in names):
             fields = parse_json(data, encoding)
             others = {name: value for name, value in fields.items() if name not in values}
             text = json.dumps(others | values, ensure_ascii=encoding != "utf-8")

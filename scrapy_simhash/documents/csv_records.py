@@ -178,8 +178,8 @@ def _rows(
 ) -> Iterator[list[str] | str]:
     """Yield the fields of each row; one that is no CSV is a text.
 
-    A quote without an end would join a row with those after it. If its first two lines are rows
-    themselves, it ends with the first one.
+    A quote without an end would join a row with those after it. If the second line is a row itself,
+    the row ends with the first one.
     """
     source = _Lines(lines)
     reader = _reader(source, layout, strict=strict)
@@ -193,6 +193,8 @@ def _rows(
             return
         if len(source.taken) > 1 and _has_open_quote(source.taken, layout):
             row = next(_reader([source.taken[0].rstrip("\r\n")], layout))
+            if len(row) < len(layout.columns):  # the quote has hidden delimiters
+                row = source.taken[0]
             source.read_again()
         yield row
         source.taken.clear()
@@ -204,9 +206,7 @@ def _has_open_quote(lines: list[str], layout: Layout) -> bool:
         deque(_reader(lines, layout, strict=True), maxlen=0)
     except csv.Error:
         width = len(layout.columns)
-        return width > 1 and all(
-            len(next(_reader([line], layout), ())) == width for line in lines[:2]
-        )
+        return width > 1 and len(next(_reader(lines[1:2], layout), ())) == width
     return False
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
 from scrapy_simhash.documents.files import import_extra
@@ -28,13 +28,16 @@ def parquet_schema(path: Path) -> Any:
 
 
 def row_parts(path: Path, columns: Sequence[str], max_bytes: int) -> Iterator[Part]:
-    """Yield rows as records in JSON.
+    """Yield rows as records in JSON. A value that Python has no type for, such as a time to the
+    nanosecond or in the year 20,000, is null.
 
     :raises SimhashError, FileNotFoundError: see `parquet_schema`.
     """
     for batch in row_batches(path, _ROWS, list(columns)):
-        for row in batch.to_pylist():
-            text = json.dumps(row, ensure_ascii=False, default=_as_text)
+        values = [[*map(_value, column)] for column in batch.columns]
+        for row in zip(*values, strict=True):
+            record = dict(zip(batch.schema.names, row, strict=True))
+            text = json.dumps(record, ensure_ascii=False, default=_as_text)
             data = text.encode("utf-8", "replace")
             yield Part(data, reason="too_large" if len(data) > max_bytes else None)
 
@@ -58,6 +61,12 @@ def _opened(path: Path) -> Iterator[Any]:
         raise
     except (OSError, ValueError) as error:  # the errors of pyarrow
         raise SimhashError(f"{path} cannot be read as Parquet: {error}") from error
+
+
+def _value(scalar: Any) -> Any:
+    with suppress(ValueError, OverflowError):
+        return scalar.as_py()
+    return None
 
 
 def _as_text(value: Any) -> str:

@@ -66,6 +66,7 @@ FILES = {
         ("dedupe two.jsonl -o - --json", 2, "--json and -o - would both"),
         ("dedupe two.jsonl --verdicts -", 2, "--verdicts needs the name of a file"),
         ("dedupe - - -o o", 2, "standard input can be read once"),
+        ("dedupe - --against - -o o", 2, "standard input can be read once, and not as --against"),
         ("dedupe two.jsonl -o o --delimiter ', '", 2, "one character is needed, or tab"),
         ("dedupe two.jsonl -o o --encoding nonsense", 2, "has no text encoding of this name"),
         ("dedupe two.jsonl -o o --text-field a --html-field b", 2, "not allowed with"),

@@ -62,7 +62,10 @@ def test_a_sample_of_json_lines(run, folder):
     assert ["edited_copies", "200"] in shown
     ran = run("calibrate", "feed.jl")
     assert (ran.code, ran.out) == (1, "")
-    assert ran.err.splitlines()[-1] == "error: no page could be read from feed.jl"
+    assert ran.err.splitlines()[-1] == (
+        "error: no page could be read from feed.jl (no field 'text'; not a JSON object): give HTML, "
+        "or JSON lines with the text in --text-field"
+    )
 
 
 def test_options_and_settings_are_those_of_a_crawl(run, pages, folder):

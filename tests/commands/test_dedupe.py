@@ -151,10 +151,26 @@ def test_what_was_not_judged_is_said(run, folder):
     written(folder, '{"url": 1, "text": "a"}\n' * 3, "short.jsonl")
     advice = run("dedupe", "short.jsonl", "-o", "s.jsonl").err
     assert "3 of 3 records were not judged (few_tokens): they are short; --min-tokens" in advice
+    records = [
+        warc_record("resource", b"a", content_type="text/plain"),
+        warc_record("response", b""),
+    ]
+    written(folder, b"".join([*records, records[0]]), "in.warc")
+    advice = run("dedupe", "in.warc", "-o", "o.warc").err
+    assert "2 of 3 records were not judged (not_html): they are no HTML pages" in advice
+    written(folder, records[1], "in.warc")
+    advice = run("dedupe", "in.warc", "-o", "o2.warc").err
+    assert "1 of 1 records were not judged (not_warc): --verdicts FILE shows which" in advice
     (folder / "site").mkdir()
     written(folder / "site", "<p>x</p>", "a.php?t=1")
     written(folder / "site", "p {}", "a.css")
     assert "passed_over    1\n" in run("dedupe", "site", "-o", "pages").out
+
+
+def test_a_field_that_is_to_tell_records_apart_but_is_missing(run, feed, folder):
+    ran = run("dedupe", feed, "-o", "o", "--distinct-by", "text", "--distinct-by", "sku")
+    assert "no field 'sku' was found, so it tells no records apart" in ran.err
+    assert "'text'" not in ran.err
 
 
 def test_names_of_records_need_not_agree(run, folder):

@@ -48,13 +48,16 @@ def test_parquet_of_many_rows_and_odd_types(tmp_path, monkeypatch):
     values = [{"body": r["text"].encode(), "url": r["url"]} for r in records(600)]
     values[7] = {"body": None, "url": None}
     values[8] = {"body": b"\xff" * 20_000, "url": "big"}
-    parquet.write_table(pa.Table.from_pylist(values), tmp_path / "in.parquet")
+    table = pa.Table.from_pylist(values)
+    # Python has no type for these.
+    table = table.append_column("at", pa.array([1, 10**18 + 1] * 300, pa.timestamp("ns")))
+    table = table.append_column("on", pa.array([10**8, None] * 300, pa.date32()))
+    parquet.write_table(table, tmp_path / "in.parquet")
     summary = run(tmp_path, "in.parquet", fields=Fields(text=("body",)), max_bytes=10_000)
     assert summary.skipped == {"no_field": 1, "too_large": 1}
-    out = parquet.read_table(tmp_path / "out").to_pylist()
-    verdicts = read_lines(tmp_path / "verdicts")
-    assert out == [v for v, told in zip(values, verdicts, strict=True) if not told["dropped"]]
-    assert 0 < len(out) < 600
+    is_kept = [not verdict["dropped"] for verdict in read_lines(tmp_path / "verdicts")]
+    assert 0 < sum(is_kept) < 600
+    assert parquet.read_table(tmp_path / "out") == table.filter(pa.array(is_kept))
 
 
 def test_parquet_that_is_none(tmp_path):
@@ -104,13 +107,18 @@ def test_folders_of_html(tmp_path):
         run(tmp_path, "site", out="both")
 
 
+PLACES = {"site": "x", "3-site": "y"}
+
+
 def test_two_inputs_of_one_name(tmp_path):
     for folder in ("x", "y"):
         (tmp_path / folder / "site").mkdir(parents=True)
         (tmp_path / folder / "site" / "a.html").write_text(page(text(ord(folder))))
-    with pytest.raises(SimhashError, match="would be written twice"):
-        run(tmp_path, "x/site", "y/site")
-    assert not (tmp_path / "out").exists()
+    (tmp_path / "2-site").mkdir()
+    run(tmp_path, "x/site", "2-site", "y/site", "x/site", "x/site/a.html")
+    out = tmp_path / "out"
+    pages = {path.relative_to(out).as_posix(): path.read_text() for path in out.rglob("*.html")}
+    assert pages == {f"{name}/a.html": page(text(ord(x))) for name, x in PLACES.items()}
 
 
 # WARC

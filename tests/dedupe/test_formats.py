@@ -90,6 +90,21 @@ def test_several_files_are_one(tmp_path, name):
     assert parsed(name, (tmp_path / "out").read_bytes()) == KEPT
 
 
+@pytest.mark.parametrize("first", [b"", b"\n \n", feed("jsonl", RECORDS[:1])])
+def test_an_array_in_a_later_line_or_file(tmp_path, first):
+    (tmp_path / "a.jsonl").write_bytes(first)
+    (tmp_path / "b.jsonl").write_bytes(b"\n" + json.dumps(RECORDS, indent=2).encode())
+    summary = run(tmp_path, "a.jsonl", "b.jsonl")
+    assert summary.skipped == {"few_tokens": 1}
+    assert parsed("json", (tmp_path / "out").read_bytes()) == KEPT
+
+
+def test_an_object_after_a_blank_line_begins_no_array(tmp_path):
+    (tmp_path / "in.json").write_bytes(b"\n" + feed("jsonl"))
+    run(tmp_path, "in.json")
+    assert parsed("jsonl", (tmp_path / "out").read_bytes()) == KEPT
+
+
 @pytest.mark.parametrize("name", ["jsonl", "json", "csv", "warc"])
 def test_an_empty_file(tmp_path, name):
     (tmp_path / f"in.{name}").write_bytes(b"")
@@ -193,6 +208,12 @@ REFUSED = {
         "url,text\n" + f"1,{text(1)},more\n" * 2,
         r"more fields than the first line.*--delimiter",
     ),
+    "in.title.csv": (
+        "Report\n\nurl,text\n" + f"1,{text(1)}\n" * 2,
+        "delete lines before the names of the columns",
+    ),
+    "in.long.jsonl": (json.dumps({"text": "word " * 2_000_000}), "too_large: .*--max-bytes"),
+    "in.xml": ("<items/>", "convert it to one of json-lines, json, csv"),
     "in.json": (json.dumps(BY_KEY), r"contains 2 others with a text.*jq -c '.\[\]'"),
     "in.items.json": (
         json.dumps({"total": 5, "items": RECORDS}),
@@ -287,6 +308,8 @@ PAGE = "<!DOCTYPE html><html><p>x</p></html>"
         ({"body": PAGE}, Fields(html="body")),
         ({"html": "<p>x</p>"}, Fields(html="html")),
         ({"Text": "t"}, Fields(text=("Text",))),
+        ({"ID": 7, "Text": "t"}, Fields(text=("Text",), key="ID")),
+        ({"Id": 7, "Meta": {"URL": "u"}, "text": "t"}, Fields(text=("text",), key="Meta.URL")),
         ({"content": ["a", "b"]}, Fields(text=("content",))),
         ({"text": "", "article": "t"}, Fields(text=("article",))),
         ({"text": None, "content": " ", "raw_html": "h"}, Fields(html="raw_html")),
@@ -315,6 +338,7 @@ NUMBERS = '"p":1e400, "q" : 1.10,"n":12345678901234567890.123456789'
         ('\ufeff{"was": "x"}\n', '{"was": "new"}\n'),
         ('{"was": [1, {}], "é": "\\ud800", "b": {"was": 2}}', None),
         ('{"a": "\\"was\\": 2"}', '{"a": "\\"was\\": 2", "was": "new"}'),
+        ('{"a": 1},\n', '{"a": 1, "was": "new"}\n'),
     ],
 )
 def test_an_object_keeps_its_bytes_unless_it_has_tags_already(record, tagged):

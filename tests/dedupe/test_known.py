@@ -103,6 +103,10 @@ def test_mistakes(folder, index):
         run(folder, "in.jsonl", against=[index, folder / "known.jsonl"])
     with pytest.raises(FileNotFoundError):
         run(folder, "in.jsonl", against=[folder / "nothing.jsonl"])
+    (folder / "empty.jsonl").touch()
+    with pytest.raises(SimhashError, match=r"there is no record in .*empty\.jsonl"):
+        run(folder, "in.jsonl", against=[folder / "empty.jsonl"])
+    assert not (folder / "state").exists()
     with pytest.raises(SimhashError, match="which is read, are the same"):
         run(folder, "in.jsonl", against=[folder / "known.jsonl"], out="known.jsonl", overwrite=True)
     with pytest.raises(SimhashError, match="which is read, are the same"):

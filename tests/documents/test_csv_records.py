@@ -157,6 +157,12 @@ def test_a_quote_without_an_end_joins_no_rows(delimiter):
     content = "\n".join(delimiter.join(row) for row in [["a", "b"], *rows]).encode()
     found = [(part.row[0], part.reason) for part in parts(content)]
     assert found == [(row[0], None) for row in rows]
+    # The quote has hidden a delimiter, so the row is kept as a text.
+    content = b'a,b,c\n1,"5 apples,2\n3,4,"5"\n'
+    assert [(part.row, part.reason) for part in parts(content)] == [
+        ('1,"5 apples,2\n', "not_csv"),
+        (["3", "4", "5"], None),
+    ]
     # A line of a text is no row, so it belongs to the row before it.
     content = b'a,b,c\n1,2,"He said\n"no" and left"\n4,5,6\n'
     assert len(parts(content)) == 2

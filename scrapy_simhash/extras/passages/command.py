@@ -17,6 +17,7 @@ from scrapy_simhash.commands._pages import (
     load_page,
     make_reader,
 )
+from scrapy_simhash.documents.escaping import printable
 from scrapy_simhash.documents.lines import Unreadable
 
 if TYPE_CHECKING:
@@ -57,7 +58,7 @@ def _index_directory(options: argparse.Namespace) -> Path:
 
 
 def _add(options: argparse.Namespace) -> int:
-    """Add all readable documents. Return 1 if documents were found, but none is readable."""
+    """Add all readable documents. Return 1 if there is none."""
     from scrapy_simhash.extras.passages.index import open_passages
 
     paths, directory = existing_paths(options.files), _index_directory(options)
@@ -83,8 +84,10 @@ def _add(options: argparse.Namespace) -> int:
         note(f"skipped {more:,} more")
     result = {"index": str(directory), **counts, "skipped": dict(skipped.most_common())}
     show_result(options, result | sizes)
-    was_read = counts["new"] or counts["replaced"] or counts["unchanged"]
-    return 0 if was_read or not skipped else 1
+    if counts["new"] or counts["replaced"] or counts["unchanged"]:
+        return 0
+    note(f"error: no document could be read from {', '.join(map(printable, options.files))}")
+    return 1
 
 
 def _check(options: argparse.Namespace) -> None:

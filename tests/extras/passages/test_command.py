@@ -55,6 +55,16 @@ def test_add_says_what_it_did(filled, folder, run):
     assert ran.err == "skipped docs/bad.txt: binary\n"
 
 
+@pytest.mark.parametrize("name", ["pages.jsonl", "pages.json", "empty"])
+def test_no_document_is_no_success(folder, run, name):
+    (folder / "empty").mkdir()
+    written(folder, "", "pages.jsonl")
+    written(folder, "[]", "pages.json")
+    ran = run("passages", "add", name)
+    assert (ran.code, facts(ran)["new"]) == (1, "0")
+    assert ran.err == f"error: no document could be read from {name}\n"
+
+
 def test_a_check_shows_share_sources_and_passages(filled, folder, run):
     two = FERRY.split(". ")[0] + ". "
     name = written(folder, f"{two}{NEW} {NOTICE} Yes.\n{CHINESE.replace('在', '于')}")
