@@ -14,10 +14,7 @@ from typing import TYPE_CHECKING, get_args
 from scrapy_simhash.commands._command import Command, number
 from scrapy_simhash.commands._output import note, progress, show_result
 from scrapy_simhash.commands._pages import encoding
-from scrapy_simhash.commands._settings import (
-    COPY_OPTIONS,
-    FINGERPRINT_OPTIONS,
-)
+from scrapy_simhash.commands._settings import COPY_OPTIONS, FINGERPRINT_OPTIONS
 from scrapy_simhash.dedupe.fields import HTML_FIELDS, TEXT_FIELDS
 from scrapy_simhash.dedupe.options import (
     ADVICE,

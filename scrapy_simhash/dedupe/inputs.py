@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, get_args
 from scrapy_simhash.dedupe.fields import find_fields
 from scrapy_simhash.dedupe.options import ADVICE
 from scrapy_simhash.documents.csv_records import Layout, csv_parts, layout_of
-from scrapy_simhash.documents.decoding import decoded
+from scrapy_simhash.documents.decoding import START_BYTES, start_of
 from scrapy_simhash.documents.files import (
     DamagedFile,
     files_in,
@@ -51,7 +51,6 @@ _UNREAD = (".bz2", ".xz", ".zst", ".zip", ".7z")  # of the compressed files, gzi
 # The fields are found in at most this many records.
 _SAMPLED_RECORDS = 100
 _BUFFER_BYTES = 1 << 18
-_SNIFFED_BYTES = 1 << 13
 
 
 @dataclass(frozen=True)
@@ -303,7 +302,7 @@ def _is_page(file: Path) -> bool:
         return True
     try:
         with file.open("rb") as stream, uncompressed(stream) as content:
-            return begins_as_element(decoded(content.read(_SNIFFED_BYTES)))
+            return begins_as_element(start_of(content.read(START_BYTES)))
     except (OSError, DamagedFile):
         return False
 

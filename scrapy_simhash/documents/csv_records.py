@@ -65,8 +65,8 @@ def layout_of(lines: Iterable[bytes], encoding: str, delimiter: str | None = Non
     sample = [line.lstrip(_MARK) for line in sample[first:]]
     if not sample:
         return Layout()
-    fitted = sample[:_FITTED_LINES]
-    delimiter = delimiter or max(DELIMITERS, key=lambda it: _fitness(fitted, it))
+    fitted, fits = sample[:_FITTED_LINES], [Layout(delimiter=it, spaced=True) for it in DELIMITERS]
+    delimiter = delimiter or max(fits, key=partial(_fitness, fitted)).delimiter
     line_end = "\r\n" if sample[0].endswith("\r\n") else "\n"
     text = "".join(sample)
     layouts = [
@@ -74,7 +74,7 @@ def layout_of(lines: Iterable[bytes], encoding: str, delimiter: str | None = Non
         for escapes in (False, True)[: 1 + ('\\"' in text)]
         for spaced in (False, True)[: 1 + (f"{delimiter} " in text)]
     ]
-    layout = min(layouts, key=lambda it: _faults(sample, it))
+    layout = max(layouts, key=partial(_fitness, sample))
     reader = _reader(iter(sample), layout)
     columns: list[str] = next(reader, [])
     try:
@@ -84,23 +84,16 @@ def layout_of(lines: Iterable[bytes], encoding: str, delimiter: str | None = Non
     return layout._replace(columns=tuple(columns), head_lines=first + reader.line_num)
 
 
-def _fitness(lines: list[str], delimiter: str) -> tuple[bool, float, int]:
-    """Return how well a delimiter cuts lines into rows as long as the first one."""
-    rows = [row for row in _rows(lines, Layout(delimiter=delimiter, spaced=True)) if row]
-    columns = len(rows[0]) if rows else 0
-    if columns <= 1:
-        return False, 0.0, 0
-    return True, sum(len(row) == columns for row in rows) / len(rows), columns
-
-
-def _faults(lines: list[str], layout: Layout) -> int:
-    """Return the number of rows with more or fewer fields than the first one, or with text around
-    quotes, and of names of columns that begin with a space.
+def _fitness(lines: list[str], layout: Layout) -> tuple[bool, float, int]:
+    """Return how well a layout cuts lines into rows as long as the first one, without text around
+    quotes, and without names of columns that begin with a space.
     """
-    columns, *rows = _rows(lines, layout, strict=True)
-    lengths = (0, len(columns))
-    faults = sum(isinstance(row, str) or len(row) not in lengths for row in rows)
-    return faults + sum(name[:1] == " " for name in columns[1:])
+    names, *rows = [*_rows(lines, layout, strict=True)] or [""]
+    columns = [] if isinstance(names, str) else names
+    is_table, lengths = len(columns) > 1, (0, len(columns))
+    faults = sum(isinstance(row, str) or (is_table and len(row) not in lengths) for row in rows)
+    faults += sum(name[:1] == " " for name in columns[1:])
+    return is_table, -faults / (len(rows) + 1), len(columns)
 
 
 def csv_parts(

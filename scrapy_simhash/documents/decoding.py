@@ -14,7 +14,6 @@ from email.message import Message
 from w3lib.encoding import html_to_unicode, read_bom, resolve_encoding
 
 from scrapy_simhash.documents.lines import Unreadable
-from scrapy_simhash.markup import begins_as_html
 
 # A file is binary if its first block has a zero byte but no byte order mark, or if too many of its
 # first characters are control characters.
@@ -80,7 +79,7 @@ def _guessed_encoding(content: bytes) -> str | None:
 
 
 HTML_ENDINGS = (".html", ".htm", ".xhtml")
-_START_CHARACTERS = 4096
+START_BYTES = 1 << 13
 _HTML_TYPES = ("text/html", "application/xhtml+xml", "application/vnd.wap.xhtml+xml")
 # For these and any other ``text/…``, Scrapy makes no `HtmlResponse`. Others do not decide.
 _OTHER_TYPES = (
@@ -92,10 +91,12 @@ _SNIFFED_BYTES = 5000
 _BINARY = frozenset(range(32)) - frozenset(b"\t\n\r\x0b\x0c\x1b")
 
 
-def begins_as_html_bytes(content: bytes) -> bool:
-    """Return True if bytes based on ASCII, or UTF-16 without a mark, begin as an HTML page."""
-    start = content[:_START_CHARACTERS].decode("latin-1").replace("\0", "")  # zeros of UTF-16
-    return begins_as_html(start.removeprefix("ï»¿"))
+def start_of(content: bytes) -> str:
+    """Return the beginning of a file, whose markup is right in all encodings based on ASCII, and in
+    UTF-16; the text may not be.
+    """
+    start = content[:START_BYTES].decode("latin-1").replace("\0", "")  # zeros of UTF-16
+    return start.removeprefix("ï»¿").removeprefix("ÿþ").removeprefix("þÿ")
 
 
 def is_html_response(

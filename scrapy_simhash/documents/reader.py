@@ -11,9 +11,9 @@ from itertools import chain
 from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
 
 from scrapy_simhash.documents.decoding import (
-    begins_as_html_bytes,
     decoded,
     decoded_file,
+    start_of,
     without_surrogates,
 )
 from scrapy_simhash.documents.files import DamagedFile, files_in, path_name, uncompressed
@@ -129,7 +129,7 @@ class DocumentReader:
                 raise Unreadable(f"{found} is not read here", detail="write it as JSON lines")
             self._check_length(whole)
             is_html = found == "html"
-            decode = decoded if is_html or begins_as_html_bytes(whole) else decoded_file
+            decode = decoded if is_html or begins_as_html(start_of(whole)) else decoded_file
             yield document_of(name, decode(whole), html=is_html)
         except DamagedFile as error:
             yield Unreadable("cannot be read to its end", name, str(error))
