@@ -73,6 +73,28 @@ class TestConfirmation:
     def test_copies_of_a_listing_stay_copies(self, copy):
         assert Confirmation().compare(evidence(listing(1000)), evidence(copy)).is_copy is True
 
+    @pytest.mark.parametrize(
+        "form",
+        [
+            "/minutes/{}/{}-protocol.html",
+            "/archive/{}/05/{}",
+            "https://town.example/{}/{}?lang=en",
+            "/files/{}/{}.pdf",
+            "download/volume-{}/{}.zip?inline=1",
+        ],
+    )
+    def test_entries_with_the_same_names_in_other_folders_are_others(self, form):
+        names = "january february march april may june july august winter spring".split()
+        one, other = (
+            evidence(
+                f"<title>Papers</title><h1>Papers</h1><p>{PARAGRAPHS[0]}"
+                + "".join(f"<li><a href='{form.format(year, name)}'>{name}</a>" for name in names)
+            )
+            for year in (2025, 2026)
+        )
+        assert one.sketch == other.sketch
+        assert Confirmation().compare(one, other).against == "links"
+
     def test_links_of_pages_of_different_sites_are_not_compared(self):
         one, other = evidence(listing(1000), site=1), evidence(listing(2000), site=2)
         assert Confirmation().compare(one, other).is_copy is True

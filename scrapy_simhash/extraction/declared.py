@@ -254,6 +254,8 @@ def _properties_of(node: dict[str, Any]) -> Iterator[tuple[str, Any]]:
             if key in _PARTS:
                 parts = (one for one in _as_list(value) if isinstance(one, dict))
                 waiting.extend((one, is_place or key in _PLACES) for one in parts)
+                if key in _PLACES and isinstance(value, str):
+                    yield "addresslocality", value
             elif key in _OF_PLACES or (not is_place and (key in _IDENTITIES or key in _STATES)):
                 yield key, value
 

@@ -18,6 +18,7 @@ from urllib.parse import urlsplit
 from scrapy_simhash.extraction.chrome import is_logo, leads_home
 from scrapy_simhash.extraction.elements import line_of, names_of
 from scrapy_simhash.extraction.lines import own_heading
+from scrapy_simhash.extraction.states import amounts_in
 from scrapy_simhash.names.name_tokens import is_view, name_tokens, parts_of
 from scrapy_simhash.names.names import Names
 
@@ -44,6 +45,9 @@ _SENTENCE_ENDS = (".", "!", "?", ":", "…", "。")
 _MIN_HEADLINE_WORDS = 5
 # "12 comments" is no name.
 _COUNT = re.compile(r"\d[\d.,]*\s\w+")
+# When something takes place, unlike the date of a version: a day and a time.
+_WHEN = re.compile(r"\d\D+\d{1,2}:\d\d")
+_CODE = re.compile(r"[A-Z]+[-/]?\d[\w/-]*")
 # Further elements of one kind are not looked at, so that nested ones take little time.
 _MAX_HEADINGS = 30
 _MAX_ELEMENTS = 300
@@ -224,13 +228,13 @@ def further_names(
     }
     if is_general and any(top.values()):
         found["fact"] = _facts(elements.root, top)
+    found["price"] = chain.from_iterable(map(amounts_in, top))
     if names.headings:  # below it may be a date, a rating or a price
-        first = filter(_is_no_sentence, islice(top, is_general))
-        if is_general and not all(map(_has_no_digit, top)):
-            found["time"] = _times(elements, top)
-        found["lead"] = chain(
-            _leads(elements.root, list(filter(_has_no_digit, top))), filter(_has_no_digit, first)
-        )
+        no_numbers = list(filter(_has_no_digit, top))
+        if is_general and len(no_numbers) < len(top):
+            found["time"] = chain(_times(elements, top), filter(_WHEN.search, top))
+        below = filter(_is_no_sentence, no_numbers) if is_general else ()
+        found["lead"] = chain(_leads(elements.root, no_numbers), below)
     else:
         found["lead"] = chain(
             _leads(elements.root, top), filter(_has_no_digit, takewhile(_is_no_sentence, top))
@@ -259,7 +263,7 @@ def _lines_at_top(lines: Sequence[Line], lower: Collection[str]) -> dict[str, bo
         is_text = line.words >= _MIN_TEXT_WORDS and line.text not in lower
         if is_text or len(found) == _MAX_LINES_AT_TOP:
             break
-        if not _COUNT.fullmatch(line.text):
+        if not _COUNT.fullmatch(line.text) or amounts_in(line.text):
             found[line.text] = line.row
     return found
 
@@ -299,7 +303,7 @@ def _facts(root: HtmlElement, lines: Mapping[str, bool]) -> Iterator[str]:
         )
         rows.pop(whole, None)
     shown += rows  # items of lists, and terms
-    yield " ".join(filter(_has_no_digit, shown))
+    yield " ".join(one for one in shown if _has_no_digit(one) or _CODE.fullmatch(one))
 
 
 def _times(elements: Elements, lines: Iterable[str]) -> Iterator[str]:

@@ -37,6 +37,11 @@ _MAX_CHARACTERS = 200
 _MAX_LINKS = 500
 
 
+def amounts_in(text: str) -> list[str]:
+    """Return the amounts of money in a short text, with the sign, code or word of a currency."""
+    return _AMOUNT.findall(text) + _AMOUNT_WITH_WORD.findall(text)
+
+
 def prices(lines: Sequence[Line]) -> list[str]:
     """Return the first amounts of money on a page, with the sign of a currency.
 

@@ -4,7 +4,8 @@ documents that it embeds.
 A mirror, a print version or a session id changes hosts, folders, endings and parameters of links,
 but each in the same way on the whole page. So a target counts as a set of pieces: the segments of
 its path and the parameters of its query. A common folder, ending or session id is one piece among
-many, and what tells one target from another is left.
+many, and what tells one target from another is left. What follows a number belongs to it: the
+minutes of a council have the same names in the folder of each year.
 """
 
 from __future__ import annotations
@@ -77,6 +78,7 @@ _OTHER_SCHEME = re.compile(r"[a-z][a-z0-9+.-]*:")
 _ADDRESSES = ("mailto:", "tel:")
 _AFTER_PATH = re.compile("[?&;#]")
 _BETWEEN_PIECES = re.compile(r"[/?&;#]+")
+_NUMBERS = re.compile(r"(?:\d{1,8}/?)+")
 _ENDING = re.compile(r"\.[a-z]\w{0,4}$")
 # What a script is called with: quoted texts and numbers.
 _ARGUMENT = re.compile(r"'([^']*)'|\"([^\"]*)\"|\b(\d+)\b")
@@ -113,7 +115,7 @@ def own_targets(lines: Sequence[Line], content: Sequence[Line]) -> dict[str, int
     linked = _introduced(around_heading(lines))
     if not _links_fill(linked, _MIN_SHARE_IF_INTRODUCED * words):
         return {}
-    targets = [pieces_of(target) for line in linked for target in line.targets]
+    targets = [_in_folders(target[:_MAX_CHARACTERS]) for line in linked for target in line.targets]
     # Of few targets, a common folder would be a large share.
     common = set(targets[0]).intersection(*targets[1:])
     return {piece: weight for piece, weight in _weights(linked).items() if piece not in common}
@@ -129,7 +131,8 @@ def _weights(linked: Sequence[Line]) -> dict[str, int]:
             words = _MAX_WORDS_OF_PICTURE
         weight = max(round(min(words, _MAX_WORDS) ** 2 / 4), 1)
         for target in targets:
-            for piece in pieces_of(target) or filter(None, (host_of(target[:_MAX_CHARACTERS]),)):
+            url = target[:_MAX_CHARACTERS]
+            for piece in _in_folders(url) or filter(None, (host_of(url),)):
                 weights[piece] = max(weights.get(piece, 0), weight)
     return weights
 
@@ -227,6 +230,21 @@ def _pieces_of(target: str) -> tuple[str, ...]:
     return tuple(
         _ENDING.sub("", piece) if "." in piece else piece for piece in pieces if piece.strip("./! ")
     )
+
+
+@lru_cache(maxsize=8192)  # pages of a site share their navigation
+def _in_folders(target: str) -> tuple[str, ...]:
+    """Return the pieces of a link target, those in a folder that no mirror adds with its name: a
+    number, such as a year, or that of a file which is no page.
+    """
+    is_page = _last_segment(target)[1]
+    found = [""]
+    pieces = pieces_of(target)
+    for at, piece in enumerate(pieces, 1):
+        is_file = not is_page and all("=" in after for after in pieces[at : at + 1])
+        is_inside = "=" not in piece and (is_file or _NUMBERS.fullmatch(found[-1]))
+        found.append(f"{found[-1]}/{piece}" if is_inside else piece)
+    return tuple(found[1:])
 
 
 def final_targets(lines: Iterable[Line]) -> Iterator[str]:

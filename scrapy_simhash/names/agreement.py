@@ -49,8 +49,9 @@ def names_agree(one: Evidence, other: Evidence) -> bool | None:
 
     Sites give the news that they share headlines of their own. So pages of different sites may have
     different names if both are headlines: at least five words that the text does not use as they
-    are. If each text uses the name of its page, as that of a hotel or a firm does, the names
-    differ. Otherwise there is a doubt. Names with the same short heading differ if the titles do,
+    are. If none is a headline, or if each text uses the name of its page, as that of a hotel or a
+    firm does, the names differ. Otherwise there is a doubt. The heading of a page is its name, if
+    it has its own. Names with the same short heading differ if the titles do,
     and each text uses a word that only its title has, such as the name of a firm; there is a doubt
     if only the titles say different things beyond the heading.
     Pages whose titles contain different names of a site, which their texts use, count as pages of
@@ -89,6 +90,7 @@ class _Named:
     """The names of a page as its evidence has them, or as if they had no diacritics (`is_plain`).
 
     :ivar first: the first heading.
+    :ivar is_headline: one of `own_names` is as long as a sentence.
     :ivar own: the title without what names the site or a view; `whole`: the whole title.
     :ivar beyond: what the title says beyond the headings.
     :ivar brand: stands for the name of the site in the title; 0 if it has none.
@@ -105,10 +107,18 @@ class _Named:
             titles[:3] if titles[1:] else (*(titles or [b""]) * 2, NO_KEY)
         )
         self.titles = frozenset(titles[:2])
+        self.has_own_heading = bool(headings) and not self.is_weak
+        of_name = self.heading_flags if self.has_own_heading else self.flags
+        self.is_headline = of_name & IS_HEADLINE > 0
 
     @property
     def names(self) -> frozenset[bytes]:
         return self.headings | self.titles
+
+    @property
+    def own_names(self) -> frozenset[bytes]:
+        """Return the headings, as a title may be general ("Welcome"); without them, all names."""
+        return self.headings if self.has_own_heading else self.names
 
 
 # A page of a template is compared with dozens of others at once.
@@ -193,9 +203,9 @@ def _agree_across(one: _Named, other: _Named) -> bool | None:
     if not one.names or not other.names:
         return True
     both = one.flags & other.flags
-    is_headline = both & IS_HEADLINE > 0
-    if one.names.isdisjoint(other.names):
-        if both & IS_USED:
+    is_headline = one.is_headline and other.is_headline
+    if one.own_names.isdisjoint(other.names) and other.own_names.isdisjoint(one.names):
+        if both & IS_USED or not (one.is_headline or other.is_headline):
             return False
         return True if is_headline and not (one.flags | other.flags) & IS_USED else None
     if not one.titles or not other.titles:

@@ -41,7 +41,7 @@ _KINDS = {"gtin": 1, "sku": 2, "mpn": 3, "productid": 4, "identifier": 128}
 _NAMES = ("name", "title", "subheading", "picture", "crumb", "label", "lead")
 _OTHERS = (
     "color size embedded parameter startdate streetaddress addresslocality fact time image choice "
-    "formula material pattern file"
+    "formula material pattern file price"
 ).split()
 _KINDS.update({name: kind for kind, name in enumerate((*_NAMES, *_OTHERS), 129)})
 # Kinds from 64 to 127: the values that a user chose. Each choice has its own kind, so that after a

@@ -76,7 +76,7 @@ def name_tokens(text: str) -> list[str]:
 
     Each letter of a script without letter case is a token of its own.
     """
-    return list(_tokens(text))
+    return list(_tokens(text.strip()))
 
 
 @lru_cache(maxsize=1024)  # the parts of a title, and the names of a site, are asked for repeatedly
@@ -209,6 +209,12 @@ def is_view(part: str) -> bool:
         for word in words
     )
     return are_known and any(map(_names_view, words))
+
+
+def is_version(part: str) -> bool:
+    """Return True if a part of a name says that it names a view: "print version", not "prints"."""
+    words = without_diacritics(normalize(part))
+    return is_view(part) and any(stem in words for stem in _BESIDE_STEMS)
 
 
 def _names_view(word: str) -> bool:

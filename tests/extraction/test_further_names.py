@@ -99,15 +99,42 @@ def test_a_long_heading_below_a_general_one_tells_pages_apart():
         ("fact", "<table><tr><th>Beds<td>12<tr><th>Name<td>{}</table>"),
         ("fact", "<table><tr><th>Name<th>Beds<tr><td>{}<td>two</table>"),
         ("fact", "<ul><li>Beds: two<li>Beds: 12<li>Name: {}</ul>"),
+        ("fact", "<dl><dt>Beds<dd>12<dt>Object no.<dd>{}-2041</dl>"),
+        ("fact", "<table><tr><th>Reference<td>{}/77</table>"),
         ("time", "<p>Begins <time datetime='{}T20:00'>on May 12, at eight</time></p>"),
+        ("time", "<p>Our hall</p><p>Sunday, {}, 19:30</p>"),
+        ("time", "<div>{} at 8:00 pm</div>"),
+        ("lead", "<p>12 May 2026</p><p>{}</p>"),
+        ("lead", "<p>4.5 (12)</p><ul><li>{}</ul>"),
     ],
-)
+)  # fmt: skip
 def test_facts_and_dates_below_a_general_heading_tell_pages_apart(kind, html):
     values = ("2026-05-12", "2026-05-19") if kind == "time" else ("The Old Mint", "Larch Lodge")
+    if "}-" in html or "}/" in html:
+        values = ("LI", "N")
     page = f"<h1>Our houses</h1>{html}" + TEXT
     one, other = (found(page.format(value))[kind] for value in values)
     assert one != other
     assert kind not in found(page.replace("Our houses", "A headline of five words").format("x"))
+
+
+@pytest.mark.parametrize("heading", ["Our houses", "A house of five words", ""])
+@pytest.mark.parametrize(
+    "html",
+    [
+        "<p>€ {}</p>",
+        "<div>Price</div><div>{} €</div>",
+        "<p>Free in May</p><span>CHF {}</span>",
+        "<dl><dt>Rent<dd>{} zł<dt>Beds<dd>2</dl>",
+        "<table><tr><th>Rent<td>{} kr</table>",
+    ],
+)
+def test_a_price_below_the_heading_tells_pages_apart(heading, html):
+    page = f"<h1>{heading}</h1>{html}" + TEXT
+    one, other = (found(page.format(price))["price"] for price in (890, 940))
+    assert one != other
+    in_text = TEXT + "<p>It cost $12 then.</p><p>$14</p><a href=/b>€ 15</a>"
+    assert "price" not in found(f"<h1>{heading}</h1>{in_text}")
 
 
 @pytest.mark.parametrize(
@@ -130,6 +157,8 @@ def test_facts_and_dates_below_a_general_heading_tell_pages_apart(kind, html):
         "<h1>A headline of five words</h1><p>Anna Berg</p>",
         "<h1 itemscope><i itemprop=name>Line 4</i></h1><p>Anna Berg</p>",  # declared
         "<h1>Line 4</h1><p>It has left.</p>",
+        "<h1>Terms</h1><p>Last updated: 12 May 2026</p>",  # of a version
+        "<h1>Line 4</h1><dl><dt>12 views<dd>3</dl>",
         "<p>Boats came in.",
         "<p>12 May 2024",  # a number may be a date
         "<h1>Line 4</h1><nav class=breadcrumb><a href=/>Lines</a> / <a href=/4>Boats</a></nav>",

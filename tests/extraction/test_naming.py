@@ -181,6 +181,14 @@ class TestIdentities:
                 ld({"@type": "Event", "location": {"address": {"addressLocality": "Bonn"}}}),
                 {"addresslocality": "bonn"},
             ),
+            (
+                ld({"@type": "JobPosting", "jobLocation": {"address": "Bonn"}}),
+                {"addresslocality": "bonn"},
+            ),
+            (
+                ld({"@type": "Event", "location": "Old Hall, Bonn"}),
+                {"addresslocality": "old hall, bonn"},
+            ),
             # A place is that of many events.
             (
                 ld({"@type": "Event", "sku": "E-7", "location": {"sku": "H-9", "address": {}}}),

@@ -1,7 +1,7 @@
 """The tokens of names: symbols count, quotes and separators do not; parts and views of a title."""
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from scrapy_simhash.names.name_tokens import is_view, name_tokens, parts_of, without_parts
@@ -80,6 +80,7 @@ def test_tokens_of_scripts_without_case_are_letters():
 
 
 @given(st.text(max_size=40))
+@example("[0]")
 def test_every_text_has_tokens_that_do_not_depend_on_space_around_it(text):
     assert name_tokens(f"  {text}\n") == name_tokens(text)
     assert all(name_tokens(text))
