@@ -93,6 +93,8 @@ class Copies:
         self._passes_unknown = before_pause is not None or not policy.incremental
         self._following = Following(arguments)
         self._pages: LocalCache[str, Given] = LocalCache(_REMEMBERED_PAGES)
+        # One URL may have other content in another crawl, so each knows its own pages first.
+        self._of_all_crawls: LocalCache[str, Given] = LocalCache(_REMEMBERED_PAGES)
         self._callbacks: LocalCache[str, OfCallback] = LocalCache(_REMEMBERED_CALLBACKS)
         if before_pause is not None:
             self._pages.update(before_pause.pages)
@@ -100,11 +102,7 @@ class Copies:
 
     def share(self, index: Index) -> None:
         """Share what pages gave with the other crawls in this process that use the index."""
-        pages, callbacks = index.store.beside.setdefault("gave", (self._pages, self._callbacks))
-        if pages is not self._pages:
-            pages.update(self._pages)
-            callbacks.update(self._callbacks)
-        self._pages, self._callbacks = pages, callbacks
+        self._of_all_crawls = index.store.beside.setdefault("gave", self._of_all_crawls)
 
     def remembered(self) -> Remembered:
         """Return what the crawl is to know after a pause."""
@@ -162,12 +160,13 @@ class Copies:
         """Return what a page gave. What was asked for last is forgotten last."""
         if key in self._pages:
             self._pages.move_to_end(key)
-        return self._pages.get(key) or Given()
+        return self._pages.get(key) or self._of_all_crawls.get(key) or Given()
 
     def _remember(self, page: PageState) -> None:
-        # For a key that is there, older releases of Scrapy forget another one.
-        self._pages.pop(page.key, None)
-        self._pages[page.key] = page.given
+        for pages in (self._pages, self._of_all_crawls):
+            # For a key that is there, older releases of Scrapy forget another one.
+            pages.pop(page.key, None)
+            pages[page.key] = page.given
 
     def _callback(self, request: Request) -> OfCallback:
         return self._callbacks.setdefault(self._arguments.callback_name(request), OfCallback())
@@ -176,6 +175,7 @@ class Copies:
         """Record that the callback of a page runs."""
         page.given.ended = False
         self._pages.setdefault(page.key, page.given)
+        self._of_all_crawls.setdefault(page.key, page.given)
 
     def gave_request(self, page: PageState, request: Request, said: str = "") -> None:
         """Record a request that the callback of a page gave.
@@ -189,8 +189,9 @@ class Copies:
 
         :param failed: so it is unknown what it would have given.
         """
-        if failed and self._pages.get(page.key) is page.given:
-            del self._pages[page.key]
+        for pages in (self._pages, self._of_all_crawls):
+            if failed and pages.get(page.key) is page.given:
+                del pages[page.key]
         if failed or page.dropped:
             return
         page.given.ended = True
