@@ -6,7 +6,6 @@ header, a declaration in the page, a guess.
 
 from __future__ import annotations
 
-import mimetypes
 import re
 from contextlib import suppress
 from email.message import Message
@@ -14,6 +13,7 @@ from email.message import Message
 from w3lib.encoding import html_to_unicode, read_bom, resolve_encoding
 
 from scrapy_simhash.documents.lines import Unreadable
+from scrapy_simhash.file_types import type_of
 
 # A file is binary if its first block has a zero byte but no byte order mark, or if too many of its
 # first characters are control characters.
@@ -110,8 +110,8 @@ def is_html_response(
     if disposition is not None:
         header = Message()
         header["Content-Disposition"] = disposition.replace("\r", " ").replace("\n", " ")
-        types.append(_type_of_name(header.get_filename() or ""))
-    types.append(_type_of_name(url))
+        types.append(type_of(header.get_filename() or ""))
+    types.append(type_of(url))
     for mime_type in types:
         if mime_type in _HTML_TYPES:
             return True
@@ -122,12 +122,3 @@ def is_html_response(
         return False
     lower = start.lower()
     return b"<html>" in lower or (b"<!doctype html>" in lower and b"<?xml" not in lower)
-
-
-def _type_of_name(name: str) -> str:
-    """Return the MIME type of a file name or URL; empty if it is unknown or compressed."""
-    try:
-        mime_type, encoding = mimetypes.guess_type(name)
-    except ValueError:  # a URL with brackets around something that is no IPv6 address
-        return ""
-    return "" if mime_type is None or encoding else mime_type

@@ -17,9 +17,9 @@ from __future__ import annotations
 from collections import defaultdict
 from functools import cached_property
 from itertools import chain
-from mimetypes import guess_type
 from typing import TYPE_CHECKING
 
+from scrapy_simhash.file_types import type_of
 from scrapy_simhash.lazy import etree
 from scrapy_simhash.tokens.tokenization import places_of
 
@@ -154,7 +154,7 @@ def unfold(elements: Elements, parse: Callable[[bytes], HtmlElement | None]) -> 
                 is_changed = True
         else:
             data = element.get("data", "")
-            if (element.get("type") or guess_type(data)[0] or "").lower().startswith(_SHOWN_TYPES):
+            if (element.get("type") or type_of(data)).lower().startswith(_SHOWN_TYPES):
                 element.tag = "script"  # invisible, as for `lines_of`
     return is_changed
 

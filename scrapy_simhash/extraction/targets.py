@@ -13,7 +13,6 @@ from __future__ import annotations
 import re
 from functools import cache, lru_cache
 from itertools import chain, groupby, islice
-from mimetypes import guess_type
 from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
@@ -22,6 +21,7 @@ from scrapy_simhash.extraction.chrome import is_hidden
 from scrapy_simhash.extraction.elements import names_of
 from scrapy_simhash.extraction.naming import host_of
 from scrapy_simhash.extraction.segments import around_heading
+from scrapy_simhash.file_types import type_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -359,7 +359,6 @@ def _formula(math: HtmlElement) -> str:
 
 
 def _type_of(url: str) -> str:
-    """Return the type of a file, by the ending of its name; empty if it has none."""
-    # `guess_type` takes long, and the names of most pages have no ending.
+    # `type_of` takes long, and the names of most pages have no ending.
     has_none = "/" in url.rpartition(".")[2] and not url.startswith("data:")
-    return "" if has_none else guess_type(url)[0] or ""
+    return "" if has_none else type_of(url)
