@@ -42,8 +42,8 @@ _FURTHER = {
 
 
 def type_of(name: str) -> str:
-    """Return the MIME type of a file name or URL: of a compressed file, that of its compression, such
-    as ``application/gzip``; empty if it is unknown.
+    """Return the MIME type of a file name or URL; of a compressed file, that of its compression,
+    such as ``application/gzip``; empty if it is unknown.
     """
     try:
         mime_type, encoding = _types().guess_type(name)

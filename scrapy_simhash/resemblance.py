@@ -24,9 +24,8 @@ if TYPE_CHECKING:
 
 WORD_SHINGLE = 5
 CHARACTER_SHINGLE = 8
-# Pairs of pages count as near-duplicates from NEAR_DUPLICATE up, and as different below DIFFERENT.
+# Pairs of pages count as near-duplicates from this up.
 NEAR_DUPLICATE = 0.8
-DIFFERENT = 0.2
 
 # Kana, ideographs and Hangul.
 _CJK = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff\U00020000-\U0003ffff"

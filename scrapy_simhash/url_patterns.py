@@ -68,11 +68,10 @@ class PatternCount:
 class PatternCounts:
     """A bounded counter of pages by URL pattern.
 
-    Beyond twice `max_patterns`, it keeps the `max_patterns` patterns with the most pages.
+    Beyond twice `_MAX_PATTERNS`, it keeps so many patterns: those with the most pages.
     """
 
-    def __init__(self, max_patterns: int = _MAX_PATTERNS) -> None:
-        self._max_patterns = max_patterns
+    def __init__(self) -> None:
         self._counts: dict[str, PatternCount] = {}
 
     def add(self, key: str, original: str | None = None, *, dropped: bool = False) -> None:
@@ -94,9 +93,9 @@ class PatternCounts:
             count.copies += 1
             count.dropped += dropped
             count.example = key
-        if len(self._counts) > 2 * self._max_patterns:
+        if len(self._counts) > 2 * _MAX_PATTERNS:
             largest = sorted(self._counts.values(), key=lambda count: -count.pages)
-            self._counts = {count.pattern: count for count in largest[: self._max_patterns]}
+            self._counts = {count.pattern: count for count in largest[:_MAX_PATTERNS]}
 
     def take_back(self, key: str) -> None:
         """Take back that a page was counted as a dropped copy."""

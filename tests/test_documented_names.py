@@ -27,7 +27,7 @@ def named_in_first_cells(text):
 
 def test_every_meta_key_is_documented_and_no_other():
     found = set(re.findall(r'"((?:dont_)?simhash(?:_\w+)?)"', ADAPTERS)) - NO_META_KEYS
-    assert {"simhash", "dont_simhash", "simhash_key", "simhash_asked_again"} <= found
+    assert {"simhash", "dont_simhash", "simhash_key", "simhash_refused"} <= found
     assert named_in_first_cells(section("Request meta keys")) == found
 
 

@@ -224,7 +224,7 @@ class CrawlIndex:
                 return  # `act_on` has discarded it
         if stands_in(verdict, page.reason) and not page.gave_items and not page.failed:
             if verdict.kind != "unchanged":
-                self.discard(observation, refused=page.asked_again)
+                self.discard(observation, refused=page.refused)
                 return
             confirmed = True
         elif confirmed and not page.dropped:
@@ -243,7 +243,7 @@ class CrawlIndex:
         if not confirmed:
             self.stats.count("discarded")
             self.mark_not_judged(observation.key)
-            self.discard(observation, refused=page is not None and page.asked_again)
+            self.discard(observation, refused=page is not None and page.refused)
             return
         if page is not None and observation.kind != "near-duplicate":  # whose text is stored
             self.keep_text(observation.key, page.title, page.text)

@@ -28,9 +28,9 @@ OPT_OUT_META_KEY = "dont_simhash"
 VERDICT_META_KEY = "simhash"
 # Marks a request by which a callback refuses a page and asks for it again. The value is the
 # fingerprint of the refused page as a decimal text, empty if the page was not judged.
-REFUSED_META_KEY = "simhash_asked_again"
+REFUSED_META_KEY = "simhash_refused"
 # Marks a request that is made by, or because of, the errback of a dropped page.
-ASKED_AGAIN_META_KEY = "simhash_asked_after_drop"
+ASKED_AGAIN_META_KEY = "simhash_asked_again"
 # The key of the page whose callback requests the page under another query, such as ``?t=123``.
 OTHER_URL_META_KEY = "simhash_other_url"
 # Scrapy's URLLENGTH_LIMIT. Comparing a URL of megabytes would block the event loop for seconds.

@@ -73,7 +73,7 @@ class IndexCalls:
     ) -> None:
         self.index = index
         self.in_threads = patience_s is not None
-        """The index is on the network, and only `observe` asks it."""
+        """The index is on the network, and the crawl does not end yet."""
         self._errors = errors
         self._patience_s = patience_s or 0.0
         self._waiting: deque[_Call] = deque()

@@ -63,7 +63,7 @@ class PageState:
     :param unsettled: number of items that are still in the pipelines.
     :param ended: no more output comes.
     :param failed: the callback, a middleware or a pipeline failed, or the content was refused.
-    :param asked_again: the spider has asked for this page again.
+    :param refused: the spider has asked for this page again.
     :param compared: of a copy: what its items are compared with, from the first one on.
     :param kept_items: pass when the output has ended, if it is unknown what the representative
         gave, and they are several or, after a pause, the page leads on.
@@ -96,7 +96,7 @@ class PageState:
     unsettled: int = 0
     ended: bool = False
     failed: bool = False
-    asked_again: bool = False
+    refused: bool = False
     compared: Compared | None = None
     kept_items: list[Any] = field(default_factory=list)
     recorded_items: dict[int, tuple[Any, Sequence[Said], Sequence[int], array[int]]] = field(
@@ -323,7 +323,7 @@ class Settlement:
 
     def refuse(self, page: PageState) -> None:
         """Record that the spider asks for a page again."""
-        page.failed = page.asked_again = True
+        page.failed = page.refused = True
         if page.observation is not None:
             self._contents.refuse(page.observation)
 

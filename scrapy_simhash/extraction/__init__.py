@@ -10,7 +10,6 @@ from scrapy_simhash.extraction.extractors import (
     find_extractor,
     is_extractor,
     plain_text,
-    visible_text,
 )
 from scrapy_simhash.extraction.page import Extraction, Page, prepared
 from scrapy_simhash.extraction.selectors import Selectors
@@ -25,5 +24,4 @@ __all__ = [
     "is_extractor",
     "plain_text",
     "prepared",
-    "visible_text",
 ]

@@ -166,17 +166,12 @@ def find_extractor(name: str) -> Callable[[Page], str]:
     return extract_by_function
 
 
-def visible_text(html: str) -> str:
-    """Return the text of an HTML page or fragment that a browser shows; raise as `extract` does."""
-    return extract(html, "text").text
-
-
 def plain_text(text: str) -> str:
-    """Return the `visible_text` of a text that is markup, else the text. Decode references, such as
-    ``&amp;``, in either case.
+    """Return what a browser shows of a text that is markup, else the text. Decode references, such
+    as ``&amp;``, in either case. Errors are those of `extract`.
     """
     if "<" in text and is_markup(marked := mentions_escaped(text)):
-        visible = visible_text(repaired(marked))
+        visible = extract(repaired(marked), "text").text
         if visible or "</" in text:
             return visible  # else it is the name of a tag
     return _REFERENCE.sub(lambda found: unescape(found[0]), text) if "&" in text else text

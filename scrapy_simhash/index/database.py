@@ -44,9 +44,6 @@ class Database(ABC):
     :raises IndexLocked: the database is open already.
     """
 
-    name: ClassVar[str]
-    """The kind of database, as in the URL of an index."""
-
     _errors: ClassVar[tuple[type[Exception], ...]]
     """The exceptions to pass to `translated`."""
 

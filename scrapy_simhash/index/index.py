@@ -269,9 +269,9 @@ class Index:
         return self.store.remove_pages(keys)
 
     @_atomic
-    def near_duplicates(self, *, this_crawl: bool = False) -> Iterator[NearDuplicate]:
-        """Return the lines of the near-duplicate log, or only those of this crawl, oldest first."""
-        return self.store.near_duplicates(self.crawl_start if this_crawl else 0)
+    def near_duplicates(self) -> Iterator[NearDuplicate]:
+        """Return the lines of the near-duplicate log, oldest first."""
+        return self.store.near_duplicates()
 
     @_atomic
     def notes(self) -> list[tuple[str, bytes]]:

@@ -33,7 +33,6 @@ _OPTIONS = {
 class LevelDB(Database):
     """A `Database` in LevelDB."""
 
-    name = "leveldb"
     # plyvel raises RuntimeError for the use of a closed database.
     _errors = (plyvel.Error, RuntimeError)
     _has_unsynced_writes = False

@@ -27,7 +27,6 @@ _MAX_LOG_FILE_BYTES = 1 << 20
 class RocksDB(Database):
     """A `Database` in RocksDB."""
 
-    name = "rocksdb"
     # rocksdict raises plain `Exception`; `translated` raises errors of other types unchanged.
     _errors = (Exception,)
 

@@ -79,12 +79,10 @@ class Rows:
             row = records.entry_row_key(int(ordinal))
             yield self._decoded(row, self.database.get(row) or b"", self._entry)
 
-    def near_duplicates(self, since_sequence: int = 0) -> Iterator[NearDuplicate]:
-        """Yield the log lines from a sequence number on, oldest first. Lines written after the
-        first was read are left out.
-        """
-        first, decode = records.log_row_key(since_sequence), records.decode_near_duplicate
-        return self.decoded(first, b"O", lambda key, value: decode(_number(key), value))
+    def near_duplicates(self) -> Iterator[NearDuplicate]:
+        """Yield the log lines, oldest first, without those written after the first was read."""
+        decode = records.decode_near_duplicate
+        return self.decoded(b"N", b"O", lambda key, value: decode(_number(key), value))
 
     def notes(self) -> Iterator[tuple[str, bytes]]:
         """Yield (name, note) of all notes, in the order of names."""

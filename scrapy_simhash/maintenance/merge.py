@@ -85,7 +85,7 @@ def merge(
             if name.startswith(PREFIX):  # these crawls saw no page of the other index
                 store.replace_note(name, note, None)
         result.entries = len(store)
-        result.near_duplicates = sum(1 for _ in store.near_duplicates(0))
+        result.near_duplicates = sum(1 for _ in store.near_duplicates())
         if isinstance(source, Rows) and isinstance(where, Path):
             store.texts.copy(source.texts)
     return result

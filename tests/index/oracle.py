@@ -25,7 +25,7 @@ class Oracle:
         self.stored: dict[str, Row] = {}
         self.log: list[tuple[str, str, int, int]] = []
         self.clock = 0
-        self.began = self.log_began = 0
+        self.began = 0
         self.open(incremental=False)
 
     def open(self, *, incremental: bool, goes_on: bool = False) -> None:
@@ -38,7 +38,7 @@ class Oracle:
         self.superseding: dict[int, str | None] = {}
         self.outdated: dict[int, list[str]] = {}
         if not goes_on:
-            self.began, self.log_began = self.clock + 1, len(self.log)
+            self.began = self.clock + 1
 
     def site_of(self, key: str) -> int:
         return ord(key[-1]) % self.sites

@@ -10,7 +10,6 @@ is that of the whole site.
 from __future__ import annotations
 
 from array import array
-from functools import lru_cache
 from random import Random
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -20,7 +19,7 @@ from scrapy_simhash.extras.url_rules.differences import rules_between
 from scrapy_simhash.extras.url_rules.rewriting import Rule, rewrite, touched_by, values_in
 from scrapy_simhash.extras.url_rules.site import MIN_PAGES_BETWEEN_REVISIONS, Site
 from scrapy_simhash.extras.url_rules.url_parts import plain_url
-from scrapy_simhash.sites import hostname_of, registered_domain
+from scrapy_simhash.sites import site_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable
@@ -245,9 +244,3 @@ class UrlRules:
 def _variant_of(rule: Rule, plain: str) -> int:
     """Return `Seen.variant`: URLs with equal variants are no evidence for the rule."""
     return hash(touched_by(rule, plain)) & _VARIANT_MASK
-
-
-@lru_cache(maxsize=4096)
-def site_of(url: str) -> str:
-    """Return the name of the site of a URL: the registered domain."""
-    return registered_domain(hostname_of(url))

@@ -17,15 +17,16 @@ from scrapy.utils.datatypes import LocalCache
 
 from scrapy_simhash import signals
 from scrapy_simhash.crawl.arguments import CARRIED_META_KEY
-from scrapy_simhash.crawl.extension import Component, SimhashExtension
+from scrapy_simhash.crawl.extension import Component
 from scrapy_simhash.crawl.identity import IDENTITY_META_KEY
 from scrapy_simhash.crawl.retries import repeated
 from scrapy_simhash.crawl.stats import CrawlStats
 from scrapy_simhash.errors import StorageError
 from scrapy_simhash.extras.url_rules.evidence import decode_rules, encode_rules, merged
 from scrapy_simhash.extras.url_rules.exceptions import SparedRequest
-from scrapy_simhash.extras.url_rules.learner import Equal, UrlRules, site_of
+from scrapy_simhash.extras.url_rules.learner import Equal, UrlRules
 from scrapy_simhash.extras.url_rules.traps import Traps, chain_after
+from scrapy_simhash.sites import site_of
 
 if TYPE_CHECKING:
     from collections.abc import Hashable
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
     from scrapy import Request
     from scrapy.http import Response
 
+    from scrapy_simhash.crawl.extension import SimhashExtension
     from scrapy_simhash.crawl.settlement import PageState
     from scrapy_simhash.extras.url_rules.evidence import Rules
 
@@ -137,6 +139,12 @@ class RequestRules(Component):
             if is_test:
                 self._stats.count("explored")
         return None
+
+    def sees(self, response: Response, request: Request) -> None:
+        """Note what leads to a request of a page, unless it repeats the page."""
+        page = self._crawl.settlement.page(response)
+        if page and not (page.dropped or self._crawl.identity.repeats(response, request)):
+            self.found(page, request)
 
     def found(self, page: PageState, request: Request) -> None:
         """Note the chain that leads to a request found on a page.
@@ -255,12 +263,8 @@ class RulesSpiderMiddleware(BaseSpiderMiddleware):
 
     def get_processed_request(self, request: Request, response: Response | None) -> Request:
         """Return the request."""
-        crawl, rules = SimhashExtension.of(self.crawler), self._rules
-        page = crawl.settlement.page(response)
-        if rules is None or page is None or response is None or page.dropped:
-            return request
-        if not crawl.identity.repeats(response, request):
-            rules.found(page, request)
+        if self._rules is not None and response is not None:
+            self._rules.sees(response, request)
         return request
 
 

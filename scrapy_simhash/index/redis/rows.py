@@ -179,10 +179,10 @@ class RedisRows:
         for key in reversed(KEYS):
             self.server.call("UNLINK", key)
 
-    def near_duplicates(self, since: int = 0) -> Iterator[NearDuplicate]:
-        """Yield the near-duplicate log from a sequence number on, oldest first."""
+    def near_duplicates(self) -> Iterator[NearDuplicate]:
+        """Yield the near-duplicate log, oldest first."""
         stop = self.next_sequence
-        for first in range(since, stop, _ROWS_AT_ONCE):
+        for first in range(0, stop, _ROWS_AT_ONCE):
             sequences = range(first, min(first + _ROWS_AT_ONCE, stop))
             values = self.server.call("HMGET", "log", *sequences)
             for sequence, value in zip(sequences, values, strict=True):
