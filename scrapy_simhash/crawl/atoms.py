@@ -2,7 +2,8 @@
 
 Pages with one text, such as a licence, may differ in nothing but their picture or document, so the
 names of files and the numbers in URLs are atoms, too. Of other numbers, prices and decimals tell
-items apart. Whole numbers and times do not, because they may be counts or other at each visit.
+items apart. Whole numbers and times do not, because they may be counts or other at each visit; but
+under URLs that name different things, they do.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ _MAX_CHARACTERS_FOR_WORDS = 200
 _MAX_CHARACTERS = 500
 _MAX_TEXTS = 50  # of an item with atoms, and as many whole numbers
 _MAX_READ_TEXTS = 10_000  # of an item
-_MIN_WORD_CHARACTERS = 4
+MIN_WORD_CHARACTERS = 4
 # Of the runs of three words of longer texts. In those of copies, half are the same.
 _SKETCHED = 8
 # In an item. Further ones must be the same.
@@ -49,7 +50,7 @@ _BESIDE = re.compile(r"[(\[]\d[\d.,]*\w?[)\]]|\d+(?::\d\d)+(?!\d)|(?<!\S)/\s+\S+
 _DECIMAL = re.compile(r"\d[.,]\d\d?(?!\d)")
 _CURRENCY = re.compile(CURRENCY)
 _ENDINGS = "|".join(
-    (*IGNORED_EXTENSIONS, *"csv epub gpx ics json m3u8 mpd srt vcf vtt xml".split())
+    (*IGNORED_EXTENSIONS, *"csv epub gpx ics json m3u8 mpd srt txt vcf vtt xml".split())
 )
 _URL_OF_FILE = re.compile(rf"[^\s?#]+\.({_ENDINGS})([?#]\S*)?", re.IGNORECASE)
 _MAX_URL_CHARACTERS = 2083  # Scrapy's URLLENGTH_LIMIT; the search takes long
@@ -58,10 +59,11 @@ _NUMBER_OF = re.compile(r"\d{1,8}")
 # A part of a path that may be the code of something. Longer ones in a query are session ids.
 _CODE = re.compile(r"(?=.*\d)(?=.*[a-z_-])[\w-]{5,}")
 _MAX_CODE_CHARACTERS = 16
+_HAS_DIGIT = re.compile(r"\d").search
 _URL_STARTS = ("/", "?", "http:", "https:")
 # Texts that copies of an item may have of their own: the time now, and random names.
 _RANDOM = re.compile(
-    r"[\d\s./T+-]*\d\d:\d\d:\d\d[\d.Z+:\s-]*|1\d{9}(\d{3})?|(?=.*[a-f-])[0-9a-f-]{16,}"
+    r"[\d\s./T+-]*\d\d:\d\d:\d\d[\d.Z+:\s-]*|1\d{9}(\d{3})?(\.\d+)?|(?=.*[a-f-])[0-9a-f-]{16,}"
 )
 
 Kind = Literal["word", "words", "name", "file", "digits", "code", "number", "text"]
@@ -122,6 +124,7 @@ def _atoms(place: int, value: str | float) -> Iterator[Atom]:
         yield from (_atom("name" if is_url else "word", word) for word in words)
         if words and not is_url:
             yield _atom("words", " ".join(words))
+            yield from (_atom("number", part) for part in _parts(text) if _HAS_DIGIT(part))
         elif not words and not _RANDOM.fullmatch(text):
             yield from _codes(text)
     number = _NUMBER.fullmatch(_BETWEEN_DIGITS.sub("", text.strip()))
@@ -142,11 +145,15 @@ def _codes(text: str) -> Iterator[Atom]:
         _COUNT.fullmatch(part) and "." not in part for part in whole.split()
     )
     is_code = not is_count or bool(_DECIMAL.search(whole))
-    for part in filter(None, (part.strip(_PUNCTUATION) for part in text.split())):
+    for part in _parts(text):
         is_unit = not is_code and part.islower()
         yield _atom("code" if _is_code(part, text) and not is_unit else "number", part)
     if is_code:
         yield _atom("code", whole)
+
+
+def _parts(text: str) -> Iterator[str]:
+    return filter(None, (part.strip(_PUNCTUATION) for part in text.split()))
 
 
 def entry_of(item: Any, values: Sequence[str | float], urls: Sequence[str]) -> list[int]:
@@ -230,6 +237,30 @@ def _last_part(url: str) -> list[str]:
     return [piece for piece in pieces_of(url) if "=" not in piece][-1:]
 
 
+def names_another(url: str, other: str) -> bool:
+    """Return True if two URLs name different things of one kind, such as `/mill/3` and `/mill/4`,
+    `/mill/tide` and `/mill/wind`, or `?id=3` and `?id=4`: another number or code in one place, or
+    another last part of the path in one folder.
+    """
+    one, two = _places(url), _places(other)
+    unequal = [place for place in one.keys() & two if one[place] != two[place]]
+    numbered = any(_HAS_DIGIT(one[place]) and _HAS_DIGIT(two[place]) for place in unequal)
+    return numbered or unequal == [0]
+
+
+def _places(url: str) -> dict[str | int, str]:
+    """Return the parts of the path of a URL, counted from its end, and its parameters without
+    session ids, by name.
+    """
+    pieces = pieces_of(url)
+    places: dict[str | int, str]
+    places = dict(enumerate(piece for piece in reversed(pieces) if "=" not in piece))
+    for name, equals, value in (piece.rpartition("=") for piece in pieces):
+        if equals and not _is_session(name, value):
+            places[name] = value
+    return places
+
+
 def _is_session(name: str, value: str) -> bool:
     """Return True if a parameter may be other in each request."""
     return len(value) > _MAX_CODE_CHARACTERS or masked(f"?{name}={value}") != f"?{name}={value}"
@@ -242,5 +273,5 @@ def _words(text: str) -> list[str]:
         for words in _JOINED_WORDS.findall(text.casefold())
         if words.replace("-", "").isalpha()
         for word in words.split("-")
-        if len(word) >= _MIN_WORD_CHARACTERS
+        if len(word) >= MIN_WORD_CHARACTERS
     ]

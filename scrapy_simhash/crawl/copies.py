@@ -17,10 +17,19 @@ from urllib.parse import unquote
 
 from scrapy.utils.datatypes import LocalCache
 
-from scrapy_simhash.crawl.atoms import Atom, Kind, atoms_of, entry_of, read
+from scrapy_simhash.crawl.atoms import (
+    MIN_WORD_CHARACTERS,
+    Atom,
+    Kind,
+    atoms_of,
+    entry_of,
+    names_another,
+    read,
+)
 from scrapy_simhash.crawl.following import Following
 from scrapy_simhash.crawl.given import Given, OfCallback, Remembered
 from scrapy_simhash.crawl.page_texts import PageTexts, says
+from scrapy_simhash.extraction.targets import pieces_of
 from scrapy_simhash.sites import site_of
 
 if TYPE_CHECKING:
@@ -143,7 +152,12 @@ class Copies:
         """
         if not said.texts or site_of(url) != site_of(key):
             return False
-        return texts is None or any(texts.count(one, n) < n for one, n in said.texts.items())
+        least = _MAX_COUNT if names_another(url, key) else 1  # of words
+        return texts is None or any(
+            texts.count(one, n) + (_is_in(key, one) and _is_in(url, one))
+            < (min(n, least) if len(one) >= MIN_WORD_CHARACTERS and one.isalpha() else n)
+            for one, n in said.texts.items()
+        )
 
     def _leads_on(self, page: Given, callback: OfCallback, is_pending: bool) -> bool:
         """Return True if a page led on, or if it is unknown whether it did."""
@@ -259,7 +273,7 @@ class Copies:
         for kind, text, _ in atoms:
             is_part, n = kind in ("code", "number"), 0
             if left > 0 and (is_part or (kind in _KEPT and not says(url, text))):
-                n = texts.count(text, _MAX_COUNT if is_part else 1)
+                n = texts.count(text, _MAX_COUNT) + (is_part and _is_in(page.key, text))
             if n:
                 said.texts[text] = n
                 left -= len(text)
@@ -269,7 +283,7 @@ class Copies:
     def _texts(self, page: PageState, response: Response) -> PageTexts:
         """Return what a page says, and its request and our verdict."""
         said = () if page.verdict is None else page.verdict.to_dict().values()
-        verdict = [one for one in said if one is not None]  # a page may say "none"
+        verdict = [one for one in said if isinstance(one, (str, float))]  # "none", 4: on many pages
         urls = unquote(f"{page.request.url} {response.url}")
         request_says = f"{urls} {verdict} {self._arguments.shown(page.request)}".casefold()
         return PageTexts(response, request_says)
@@ -294,6 +308,8 @@ class Copies:
         page.compared = page.compared or self._compared(page, response, known, leads_on=leads_on)
         atoms = atoms_of(values)
         has_own = page.compared.has_own(atoms)
+        if page.compared.is_lacking and names_another(page.key, page.original):
+            has_own = not known.has_entry(entry)
         self._add(page, item, entry, atoms, said, *([known] if has_own else []))
         if not has_own and not page.compared.is_known:  # the page may have been a list
             page.kept_items.append(item)
@@ -333,3 +349,8 @@ class Copies:
             requests = self._following.passing(page, original)
         page.withheld += len(page.kept_requests) - len(requests) - len(items)
         return items, requests
+
+
+def _is_in(url: str, text: str) -> bool:
+    """Return True if a URL says a number or code, such as that of an article."""
+    return "/" not in text and says("/".join(pieces_of(url)), text.casefold())

@@ -38,7 +38,10 @@ class Marked(GeneratedSpider):
 class Coded(GeneratedSpider):
     """Pages with one text, which differ in a short text without words."""
 
-    ways = ("article number", "state", "date", "rating", "address", "place")
+    ways = (
+        *("article number", "state", "date", "rating", "address", "place"),
+        *("year", "hour", "rooms", "word", "of the URL"),
+    )
     pauses = True
 
     def document(self, number, more=""):
@@ -49,11 +52,19 @@ class Coded(GeneratedSpider):
             "rating": f"{number % 5}/5",
             "address": f"u{number}@x.de",
             "place": f"52.{number}31, 13.{number}77",
+            "year": f"{1990 + number}",
+            "hour": f"{number + 8}:15",
+            "rooms": f"Rooms with bath: {number + 20}",
+            # All pages have both words.
+            "word": "open" if number % 2 else "shut",
+            "of the URL": "",
         }
-        return page("Entry", prose("entry"), f"<b>{found[self.way]}</b>")
+        hours = "<i>Open or shut, see below.</i>"
+        return page("Entry", prose("entry"), f"{hours}<b>{found[self.way]}</b>")
 
     def parse_document(self, response):
-        return [{"kind": "entry", "content": response.css("b::text").get()}]
+        found = response.css("b::text").get() or str(number_in(response.url))
+        return [{"kind": "entry", "content": found}]
 
 
 class Offers(GeneratedSpider):

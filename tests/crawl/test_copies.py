@@ -48,9 +48,10 @@ class Crawl:
         self.copies = Copies(Arguments(), Policy(), **memory)
         self.pages = 0
 
-    def page(self, representative=None, callback=None, html=HTML):
+    def page(self, representative=None, callback=None, html=HTML, *, url=None):
+        """Return a page or a copy. If no URL is given, all name one thing, as those of versions."""
         self.pages += 1
-        url = f"https://x.test/{self.pages}"
+        url = url or f"https://x.test/{'v' * self.pages}/1"
         kind = "new" if representative is None else "near-duplicate"
         verdict = Verdict(kind=kind, key=url, bits=64, representative=representative)
         request = Request(url, callback)
@@ -367,6 +368,63 @@ def test_copies_give_the_codes_that_they_have_in_place_of_those_of_their_page(
     assert crawl.passes(copy, response, {"code": other}) == passes
     same, response = crawl.page(page.key, html=f"<h1>Entry</h1> <i>{one}</i>")
     assert not crawl.passes(same, response, {"code": one})
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("1990", "1991"),
+        ("10:31", "10:32"),
+        ("12 kg", "13 kg"),
+        ("12 in stock", "13 in stock"),
+        ("Main Street 11, Berlin", "Main Street 12, Berlin"),
+        ("12,345 km", "12,346 km"),
+        ("open", "shut"),
+    ],
+)
+@pytest.mark.parametrize("url", ["https://x.test/entry/2", "https://x.test/en/entry/1"])
+def test_numbers_and_times_count_in_copies_whose_url_names_another_thing(crawl, one, other, url):
+    html = "<h1>Entry</h1> <p>It is open or shut.</p> <b>{}</b>"
+    page, response = crawl.page(html=html.format(one), url="https://x.test/entry/1")
+    crawl.gives(page, response, {"value": one})
+    is_another = url.endswith("2")
+    passed = []
+    for value in (one, other, other):
+        copy, response = crawl.page(page.key, html=html.format(value), url=url)
+        asks = crawl.asks(page.key, copy.request, response)
+        passed.append(asks and crawl.passes(copy, response, {"value": value}))
+    assert passed == [False, is_another, False]
+
+
+def test_a_number_of_the_url_counts_in_copies_whose_url_has_another_one(crawl):
+    page, response = crawl.page(url="https://x.test/entry/17")
+    crawl.gives(page, response, {"id": "17"})
+    for url, passes in (
+        ("https://x.test/entry/18", True),
+        ("https://x.test/print/entry/17", False),
+        ("https://x.test/entry/17?ref=18", False),
+    ):
+        copy, response = crawl.page(page.key, url=url)
+        assert crawl.asks(page.key, copy.request, response) == passes
+        if passes:
+            assert crawl.passes(copy, response, {"id": "18"})
+
+
+def test_the_distance_of_a_copy_is_no_number_of_its_request(crawl):
+    page, response = crawl.page(html="<script>{'stock': 31}</script>")
+    crawl.gives(page, response, {"stock": 31})
+    copy, response = crawl.page(page.key, html="<script>{'stock': 40}</script>")
+    copy.verdict = dataclasses.replace(copy.verdict, distance=40)
+    assert crawl.asks(page.key, copy.request, response)
+    assert crawl.passes(copy, response, {"stock": 40})
+
+
+def test_a_time_that_a_spider_takes_is_the_same_in_copies(crawl):
+    page, response = crawl.page(html="<h1>Entry</h1> <b>A7-12</b>")
+    crawl.gives(page, response, {"code": "A7-12", "at": 1764201234.512})
+    copy, response = crawl.page(page.key, html="<h1>Entry</h1>")
+    assert crawl.asks(page.key, copy.request, response)
+    assert not crawl.passes(copy, response, {"code": None, "at": 1764201235.1234})
 
 
 def test_a_code_counts_that_only_an_attribute_and_the_url_say(crawl):
