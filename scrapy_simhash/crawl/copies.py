@@ -1,8 +1,8 @@
 """May the callback of a copy give something that its page did not give, and what of it passes?
 
-The table in docs/trust.md ("What the callback of a copy may give") is this file: `Copies.may_give`
-says which of its rows apply, `Copies.withholds_item` which items pass, and `Copies.rest` which
-requests.
+The table in docs/trust.md ("What the callback of a copy may give") says the same in words: its
+columns are `Copies.may_give`, `Copies.withholds_item` and `Copies.rest`. Only its row of pages that
+gave no items is decided by `scrapy_simhash.policy`.
 
 What a page gave is forgotten after 10,000 other pages. What the pages of other crawls in the index
 gave is known only of crawls in the same process, see `Copies.share`.
