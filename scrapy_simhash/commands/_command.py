@@ -41,6 +41,17 @@ def number(low: int, high: int = 1 << 32) -> Callable[[str], int]:
     return parse
 
 
+def add_top(parser: argparse.ArgumentParser, what: str, default: int) -> None:
+    """Add ``--top``, which is None for 0: a list is cut there, or not at all."""
+    parser.add_argument(
+        "--top",
+        metavar="N",
+        type=lambda text: number(0)(text) or None,
+        default=default,
+        help=f"number of {what} to show; 0 for all (default: %(default)s)",
+    )
+
+
 def point_in_time(text: str) -> int:
     """Return the Unix time of a date, or of now less an age such as ``30d``. For argparse."""
     age = re.fullmatch(r"(\d{1,9})([smhdw])", text)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import TYPE_CHECKING
 
 from scrapy_simhash.commands._command import Command
-from scrapy_simhash.commands._output import show_result, shown_fingerprint
+from scrapy_simhash.commands._output import reason_of, show_result, shown_fingerprint
 from scrapy_simhash.commands._pages import PAGE_METAVAR, load_pages
 from scrapy_simhash.commands._settings import COPY_OPTIONS, FINGERPRINT_OPTIONS
-from scrapy_simhash.reasons import explain
 
 if TYPE_CHECKING:
     import argparse
@@ -35,14 +35,9 @@ def _run(options: argparse.Namespace) -> None:
     if a.fingerprint is not None and b.fingerprint is not None:
         distance = hamming_distance(a.fingerprint, b.fingerprint)
         against = "distance" if distance > k else against
-        reason = explain(
-            against,
-            distance=distance,
-            similarity=similarity,
-            max_distance=k,
-            confirmation=confirmation,
-            names=(a.evidence.label.decode(), b.evidence.label.decode()),
-        )
+        found = SimpleNamespace(against=against, distance=distance, similarity=similarity)
+        names = a.evidence.label.decode(), b.evidence.label.decode()
+        reason = reason_of(found, preset, names)
     comparison = {
         letter: {
             "page": one.name,

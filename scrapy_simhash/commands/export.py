@@ -93,7 +93,7 @@ site, but not this page.
 
 def _import(options: argparse.Namespace) -> None:
     from scrapy_simhash.index.manifest import IndexSpec
-    from scrapy_simhash.maintenance.importing import STANDARD_STREAM, import_entries, read_records
+    from scrapy_simhash.maintenance.importing import import_entries, read_records
 
     read, chosen = options.settings, options.settings.preset
     where = location_of(options.new, options)
@@ -104,7 +104,7 @@ def _import(options: argparse.Namespace) -> None:
     manifest = IndexSpec(
         kind, chosen.scheme, chosen.max_distance, expected_pages=pages
     ).to_manifest()
-    if options.file != STANDARD_STREAM:
+    if options.file != "-":
         existing_paths([options.file])  # later, the error would name the index, not the file
     count = import_entries(where, manifest, progress(read_records(options.file), "records"))
     show_result(options, {"index": str(where), "file": options.file, "entries": count})

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from scrapy_simhash.commands._command import Command, index_location, number
+from scrapy_simhash.commands._command import Command, add_top, index_location
 from scrapy_simhash.commands._output import note, reason_of, show_result, shown_fingerprint
 from scrapy_simhash.commands._pages import PAGE_METAVAR, load_page
 
@@ -130,13 +130,7 @@ def _arguments(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="fetch nothing: show only what the index has stored about the page with this key",
     )
-    parser.add_argument(
-        "--top",
-        metavar="N",
-        type=number(0),
-        default=20,
-        help="number of matches to show (default: %(default)s)",
-    )
+    add_top(parser, "matches", 20)
 
 
 COMMAND = Command(

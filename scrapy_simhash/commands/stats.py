@@ -6,7 +6,7 @@ import re
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from scrapy_simhash.commands._command import Command, index_location, number
+from scrapy_simhash.commands._command import Command, add_top, index_location
 from scrapy_simhash.commands._output import note, reason_of, show_json, show_result
 
 if TYPE_CHECKING:
@@ -49,13 +49,7 @@ def _stats(options: argparse.Namespace) -> None:
 
 
 def _stats_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--top",
-        metavar="N",
-        type=number(0),
-        default=10,
-        help="number of clusters to show (default: %(default)s)",
-    )
+    add_top(parser, "clusters", 10)
 
 
 STATS = Command(
@@ -111,7 +105,7 @@ def _clusters(options: argparse.Namespace) -> None:
                 for line in lines
             ],
         }
-        for key, lines in clusters[: options.top or None]
+        for key, lines in clusters[: options.top]
     ]
     if options.json:
         pages = sum(len(lines) + 1 for _, lines in clusters)
@@ -142,13 +136,7 @@ def _clusters_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="NAME",
         help="list only clusters with a page of this host; a name without a port matches any port",
     )
-    parser.add_argument(
-        "--top",
-        metavar="N",
-        type=number(0),
-        default=20,
-        help="number of clusters to show; 0 for all (default: %(default)s)",
-    )
+    add_top(parser, "clusters", 20)
 
 
 CLUSTERS = Command(

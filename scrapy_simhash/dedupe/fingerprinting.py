@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 from scrapy_simhash.confirmation import UNCONFIRMED
 from scrapy_simhash.detector import Detector, PageFingerprint, evidence_of
 from scrapy_simhash.documents.decoding import decoded, is_html_response, without_surrogates
-from scrapy_simhash.documents.files import DamagedFile, uncompressed
+from scrapy_simhash.documents.files import DamagedFile, opened
 from scrapy_simhash.documents.lines import Unreadable, parse_json
 from scrapy_simhash.documents.values import text_of, value_of
 from scrapy_simhash.documents.warc import WarcPage, read_page
@@ -158,7 +158,7 @@ class Fingerprinter:
 
     def _html_page(self, content: bytes) -> _Content:
         try:
-            with Path(os.fsdecode(content)).open("rb") as file, uncompressed(file) as stream:
+            with opened(Path(os.fsdecode(content))) as stream:
                 body = stream.read(self._max_bytes + 1)
         except (OSError, DamagedFile):
             raise Unreadable("unreadable") from None

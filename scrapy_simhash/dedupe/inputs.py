@@ -19,10 +19,10 @@ from scrapy_simhash.documents.files import (
     DamagedFile,
     files_in,
     import_extra,
+    opened,
     path_name,
-    uncompressed,
 )
-from scrapy_simhash.documents.formats import Format, format_of, format_of_name
+from scrapy_simhash.documents.formats import Format, format_of
 from scrapy_simhash.documents.lines import (
     Part,
     Unreadable,
@@ -40,7 +40,6 @@ from scrapy_simhash.markup import begins_as_element
 from scrapy_simhash.names.identities import IDENTITY_FIELDS
 
 if TYPE_CHECKING:
-    import io
     from collections.abc import Iterable, Iterator, Sequence
 
     from scrapy_simhash.dedupe.fingerprinting import Record
@@ -50,7 +49,6 @@ STANDARD_INPUT = "standard input"
 _UNREAD = (".bz2", ".xz", ".zst", ".zip", ".7z")  # of the compressed files, gzip is read
 # The fields are found in at most this many records.
 _SAMPLED_RECORDS = 100
-_BUFFER_BYTES = 1 << 18
 
 
 @dataclass(frozen=True)
@@ -180,7 +178,7 @@ class Inputs:
             elif self.format == "parquet":
                 yield from row_parts(path, self._read_columns, max_bytes)
             elif self.format == "warc":
-                yield from warc_parts(partial(self._opened, path), max_bytes)
+                yield from warc_parts(partial(opened, path), max_bytes)
             else:
                 with self._lines(path) as (lines, encoding):
                     if self.format == "csv":
@@ -196,13 +194,8 @@ class Inputs:
     @contextmanager
     def _lines(self, path: Path) -> Iterator[tuple[Iterable[bytes], str]]:
         """Open a file, and yield its lines and their encoding."""
-        with self._opened(path) as stream:
+        with opened(path) as stream:
             yield ascii_lines(stream, self._options.encoding)
-
-    @contextmanager
-    def _opened(self, path: Path) -> Iterator[io.BufferedReader]:
-        with path.open("rb", buffering=_BUFFER_BYTES) as file, uncompressed(file) as content:
-            yield content
 
     def _start(self, file: InputFile) -> tuple[bytes, str]:
         """Return the first line of a file that is not blank, if there is one, and the encoding."""
@@ -298,10 +291,10 @@ class Inputs:
 
 def _is_page(file: Path) -> bool:
     """Return True for a file whose name or beginning is that of an HTML page."""
-    if format_of_name(file.name) == "html":
+    if format_of(file) == "html":
         return True
     try:
-        with file.open("rb") as stream, uncompressed(stream) as content:
+        with opened(file) as content:
             return begins_as_element(start_of(content.read(START_BYTES)))
     except (OSError, DamagedFile):
         return False

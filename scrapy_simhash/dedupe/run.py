@@ -286,8 +286,11 @@ class _Run:
             raise changed_error("an input")
         self.inputs.check_unchanged()
         if paths.verdicts is not None:
+            lines = state.verdict_lines()
+            if paths.verdicts.suffix == ".gz":
+                lines = writing.compressed_by_gzip(lines)
             with state.verdicts.open("wb") as file:
-                file.writelines(state.verdict_lines())
+                file.writelines(lines)
             sync_file(state.verdicts)
 
     def _verdicts(self) -> Iterator[dict[str, Any]]:

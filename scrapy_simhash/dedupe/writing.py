@@ -95,15 +95,16 @@ def _chunks(
     if inputs.format == "warc":
         for _, part, _ in kept:
             record = chain([part.data], part.rest)
-            yield from _compressed(record) if compressed else record
+            yield from compressed_by_gzip(record) if compressed else record
         return
     records = ((part, verdict) for _, part, verdict in kept if verdict is not None)
     write = _csv_pieces if inputs.format == "csv" else _json_pieces
     pieces = write(inputs, records, tags)
-    yield from _compressed(pieces) if compressed else pieces
+    yield from compressed_by_gzip(pieces) if compressed else pieces
 
 
-def _compressed(pieces: Iterable[bytes]) -> Iterator[bytes]:
+def compressed_by_gzip(pieces: Iterable[bytes]) -> Iterator[bytes]:
+    """Yield bytes, compressed."""
     compressor = zlib.compressobj(_GZIP_LEVEL, zlib.DEFLATED, _GZIP_WINDOW)
     yield from map(compressor.compress, pieces)
     yield compressor.flush()

@@ -53,7 +53,7 @@ def layout_of(lines: Iterable[bytes], encoding: str, delimiter: str | None = Non
     """Return the layout of a file.
 
     :param delimiter: None finds the one that cuts the first lines best.
-    :raises Unreadable: the first line that is not blank is not in that encoding.
+    :raises Unreadable: the first line that is not blank is no CSV, or not in that encoding.
     """
     sample = [line.decode(encoding, "surrogateescape") for line in islice(lines, _SAMPLED_LINES)]
     head = _MARK if sample and sample[0].startswith(_MARK) else ""
@@ -76,9 +76,11 @@ def layout_of(lines: Iterable[bytes], encoding: str, delimiter: str | None = Non
     ]
     layout = max(layouts, key=partial(_fitness, sample))
     reader = _reader(iter(sample), layout)
-    columns: list[str] = next(reader, [])
     try:
+        columns: list[str] = next(reader, [])
         "".join(columns).encode()
+    except csv.Error:
+        raise Unreadable("not_csv") from None
     except UnicodeEncodeError:
         raise Unreadable("not_its_encoding") from None
     return layout._replace(columns=tuple(columns), head_lines=first + reader.line_num)
@@ -199,7 +201,8 @@ def _has_open_quote(lines: list[str], layout: Layout) -> bool:
         deque(_reader(lines, layout, strict=True), maxlen=0)
     except csv.Error:
         width = len(layout.columns)
-        return width > 1 and len(next(_reader(lines[1:2], layout), ())) == width
+        fields = len(next(_reader(lines[1:2], layout), ())), lines[1].count(layout.delimiter) + 1
+        return width > 1 and width in fields
     return False
 
 

@@ -95,6 +95,13 @@ def real_path(path: Path) -> Path:
 
 
 @contextmanager
+def opened(path: Path) -> Iterator[io.BufferedReader]:
+    """Open a file; see `uncompressed`."""
+    with path.open("rb", buffering=_BUFFER_BYTES) as file, uncompressed(file) as content:
+        yield content
+
+
+@contextmanager
 def uncompressed(stream: BinaryIO) -> Iterator[io.BufferedReader]:
     """Yield a stream, decompressed if its content is gzip. `stream` need not be seekable.
 

@@ -23,11 +23,10 @@ _ENDINGS: dict[str, Format] = {
 
 
 def format_of(path: Path) -> Format | None:
-    """Return the format of a file by its name, or None if unknown; ``html`` for a folder."""
-    return "html" if path.is_dir() else format_of_name(path.name)
-
-
-def format_of_name(name: str) -> Format | None:
-    """Return the format of a file with this name, which may end with ``.gz``; None if unknown."""
-    name = name.lower().removesuffix(".gz")
+    """Return the format of a file by its name, which may end with ``.gz``, or None if unknown;
+    ``html`` for a folder.
+    """
+    if path.is_dir():
+        return "html"
+    name = path.name.lower().removesuffix(".gz")
     return next((form for ending, form in _ENDINGS.items() if name.endswith(ending)), None)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from itertools import chain
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
 
 from scrapy_simhash.documents.decoding import (
@@ -17,7 +18,7 @@ from scrapy_simhash.documents.decoding import (
     without_surrogates,
 )
 from scrapy_simhash.documents.files import DamagedFile, files_in, path_name, uncompressed
-from scrapy_simhash.documents.formats import format_of_name
+from scrapy_simhash.documents.formats import format_of
 from scrapy_simhash.documents.lines import (
     Unreadable,
     ascii_lines,
@@ -32,7 +33,6 @@ from scrapy_simhash.markup import begins_as_html, is_html
 if TYPE_CHECKING:
     import io
     from collections.abc import Iterable, Iterator
-    from pathlib import Path
 
     from scrapy_simhash.detector import Detector, PageFingerprint
     from scrapy_simhash.extraction import Extraction
@@ -118,7 +118,7 @@ class DocumentReader:
 
     def stream(self, name: str, stream: BinaryIO) -> Iterator[Document | Unreadable]:
         """Yield the documents of a file: JSON by its name, HTML by its name or beginning."""
-        found = format_of_name(name)
+        found = format_of(Path(name))
         try:
             with uncompressed(stream) as content:
                 if found in ("json", "json-lines"):

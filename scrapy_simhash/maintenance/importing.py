@@ -11,7 +11,13 @@ from contextlib import closing, contextmanager, nullcontext, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from scrapy_simhash.documents.files import DamagedFile, replaced, standard_input, uncompressed
+from scrapy_simhash.documents.files import (
+    DamagedFile,
+    opened,
+    replaced,
+    standard_input,
+    uncompressed,
+)
 from scrapy_simhash.errors import IndexMissing, SchemeError, SimhashError, StorageError
 from scrapy_simhash.evidence import decode_evidence
 from scrapy_simhash.fingerprint import from_hex
@@ -62,6 +68,8 @@ def import_entries(
                     f"{place}: the key {entry.key!r} came before; nothing was imported"
                 )
             store.write(entry, None, ())
+        if not len(store):
+            raise SimhashError("there is no record to import; nothing was imported")
         return len(store)
 
 
@@ -113,9 +121,6 @@ def _entry(record: Mapping[str, Any], scheme: Scheme, number: int, now_s: int) -
     )
 
 
-STANDARD_STREAM = "-"
-
-
 def read_records(name: str) -> Iterator[PlacedRecord]:
     """Yield the records of a file of JSON lines without checking their fields.
 
@@ -125,12 +130,8 @@ def read_records(name: str) -> Iterator[PlacedRecord]:
     """
     number = 0
     try:
-        with (
-            (
-                nullcontext(standard_input()) if name == STANDARD_STREAM else Path(name).open("rb")
-            ) as file,
-            uncompressed(file) as lines,
-        ):
+        file = uncompressed(standard_input()) if name == "-" else opened(Path(name))
+        with file as lines:
             for number, line in enumerate(lines, 1):
                 if line.strip():
                     record = json.loads(line)

@@ -52,7 +52,10 @@ def test_what_it_shows(run, feed, folder):
 
 def test_verdicts_alone(run, feed, folder):
     assert run("dedupe", feed, "--verdicts", "v.jsonl").code == 0
-    assert sorted(path.name for path in folder.iterdir()) == ["in.jsonl", "v.jsonl"]
+    assert run("dedupe", feed, "--verdicts", "v.jsonl.gz").code == 0
+    assert sorted(path.name for path in folder.iterdir()) == ["in.jsonl", "v.jsonl", "v.jsonl.gz"]
+    packed = (folder / "v.jsonl.gz").read_bytes()
+    assert gzip.decompress(packed) == (folder / "v.jsonl").read_bytes()
     assert [set(v) for v in read_lines(folder / "v.jsonl")] == [
         {
             *("key", "kind", "representative", "distance", "fingerprint", "similarity"),

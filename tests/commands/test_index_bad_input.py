@@ -208,24 +208,25 @@ def test_nobody_reads_the_result(index, folder, command):
 
 
 IMPORTED = {"none.jsonl": "error: none.jsonl: no such file", "folder": "folder"}
-IMPORTED |= {"binary": "line 1", "": "name"}
+IMPORTED |= {"binary": "line 1", "": "name", "empty": "there is no record to import"}
 
 
 @pytest.mark.parametrize("name", IMPORTED)
 def test_files_that_cannot_be_imported(run, folder, name):
     (folder / "folder").mkdir()
     (folder / "binary").write_bytes(b"\x00\xff" * 100)
+    (folder / "empty").write_text("\n")
     assert_error(run("index", "import", name, "new"), IMPORTED[name])
     assert not (folder / "new").exists() or not list((folder / "new").iterdir())
 
 
 def test_an_index_is_not_imported_over(run, index, folder):
-    (folder / "none.jsonl").write_text("")
+    (folder / "one.jsonl").write_text(json.dumps({"key": "a", "fingerprint": "0" * 64}))
     before = state_of(index)
-    assert_error(run("index", "import", "none.jsonl", index), "not empty")
+    assert_error(run("index", "import", "one.jsonl", index), "not empty")
     assert state_of(index) == before
-    assert run("index", "import", "none.jsonl", "new").code == 0
-    assert list(entry_records(folder / "new")) == []
+    assert run("index", "import", "one.jsonl", "new").code == 0
+    assert [record["key"] for record in entry_records(folder / "new")] == ["a"]
 
 
 @pytest.mark.parametrize("other", ["missing", "page", ""])

@@ -158,9 +158,10 @@ def test_a_quote_without_an_end_joins_no_rows(delimiter):
     found = [(part.row[0], part.reason) for part in parts(content)]
     assert found == [(row[0], None) for row in rows]
     # The quote has hidden a delimiter, so the row is kept as a text.
-    content = b'a,b,c\n1,"5 apples,2\n3,4,"5"\n'
+    content = b'a,b,c\n1,"5 apples,2\n2,"6 apples,3\n3,4,"5"\n'
     assert [(part.row, part.reason) for part in parts(content)] == [
         ('1,"5 apples,2\n', "not_csv"),
+        ('2,"6 apples,3\n', "not_csv"),
         (["3", "4", "5"], None),
     ]
     # A line of a text is no row, so it belongs to the row before it.
