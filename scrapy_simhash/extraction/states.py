@@ -26,7 +26,9 @@ _AMOUNT = re.compile(f"{_SIGN} ?{_NUMBER}|{_NUMBER} ?{_SIGN}")
 _WORD = r"(?<![^\W\d])(?:[A-Z]{3}|zł|kr|Kč|Ft|lei|руб|грн|дин|лв|TL|Rs|Fr|[円元원])(?!\w)\.?"  # noqa: RUF001
 CURRENCY = f"(?:{_SIGN}|{_WORD})"
 """A pattern of regular expressions: the sign, code or word of a currency."""
-_AMOUNT_WITH_WORD = re.compile(f"{_WORD} ?{_NUMBER}|{_NUMBER} ?(?:{_WORD}|[-\u2013](?!\\w))")
+_AMOUNT_WITH_WORD = re.compile(
+    f"{_WORD} ?{_NUMBER}|{_NUMBER} ?(?:{_WORD}|(?<=[.,])[-\u2013](?!\\w))"
+)
 _MAX_PRICES = 3
 _MAX_LINES_BELOW = 20
 _MAX_NOTICES = 100
@@ -66,7 +68,7 @@ def notices(lines: Sequence[Line], elements: Elements) -> Iterator[str]:
 
     Between the heading and the first text, all of them count, for extractors leave out some; after
     it those of chrome in the same element as the heading, and elsewhere those that are no part of a
-    list of links. Links are none.
+    list of links. Links are none. Also yield the choices that nobody can choose, such as a size.
     """
     headed = islice(dropwhile(lambda line: not line.heading, lines), _MAX_LINES_BELOW)
     heading = next(headed, None)
@@ -88,6 +90,9 @@ def notices(lines: Sequence[Line], elements: Elements) -> Iterator[str]:
             yield from _AMOUNT_WITH_WORD.findall(text)
         else:
             yield text
+    for choice in elements.tagged("option", "input")[:_MAX_LINKS]:
+        if choice.get("disabled") is not None and choice.get("type", "radio") == "radio":
+            yield f"disabled {line_of(choice) or choice.get('value', '')}"
 
 
 def _is_notice(line: Line) -> bool:

@@ -4,8 +4,7 @@ documents that it embeds.
 A mirror, a print version or a session id changes hosts, folders, endings and parameters of links,
 but each in the same way on the whole page. So a target counts as a set of pieces: the segments of
 its path and the parameters of its query. A common folder, ending or session id is one piece among
-many, and what tells one target from another is left. What follows a number belongs to it: the
-minutes of a council have the same names in the folder of each year.
+many, and what tells one target from another is left.
 """
 
 from __future__ import annotations
@@ -68,10 +67,12 @@ _SIZE = re.compile(r"[-_]\d+x\d+$")
 # Further elements are not looked at: what is around each takes time on deeply nested pages.
 _MAX_EMBEDDING = 300
 _MEDIA = ("image/", "video/", "audio/")
-_POINT = frozenset(("0", "1"))  # the size of a picture that only counts visits
+_POINT = frozenset(("0", "1"))  # the size of what only counts visits
 # Another picture at each visit: to read, or known by a parameter that is a random number or a time.
-_CAPTCHA = "captcha"
+# Buttons to share a page have its address.
+_OF_VISIT = re.compile(r"captcha|(?:like|share|tweet|button)[^/?#]*(?:[?#]|$)")
 _RANDOM = re.compile(r"(?:.*=)?(?:0?\.\d+|\d{10,})")
+_TOKEN = re.compile(r"=[0-9a-f-]{16,}$")  # of a visit, if other parameters say what is shown
 
 _ORIGIN = re.compile(r"(?:https?:)?//[^/?#]*")
 _OTHER_SCHEME = re.compile(r"[a-z][a-z0-9+.-]*:")
@@ -281,7 +282,7 @@ def embedded_documents(elements: Elements) -> list[tuple[str, str]]:
 
     Of a file, it is the last segment of the path (of the kind ``embedded``), whatever the host and
     the query: players have several of either. A segment without a digit may be a program. Its
-    parameters say what it shows (``parameter``), each by itself, because some are random.
+    parameters say what it shows (``parameter``), but for random ones.
     """
     images = elements.tagged("img")[:_MAX_EMBEDDING]
     is_aside = cache(aside_filter(elements))
@@ -327,17 +328,16 @@ def embedded_documents(elements: Elements) -> list[tuple[str, str]]:
         path, _, query = source.partition("?")
         names = [_SIZE.sub("", name) for name in pieces_of(path)[-1:]]
         is_file = any(map(str.isdigit, "".join(names))) or _type_of(path).startswith(_MEDIA)
-        parameters = () if is_file else pieces_of(f"?{query}")
-        kind = "parameter" if parameters else "embedded"
-        if is_image:
-            kind = "image"
-            is_random = parameters and all(map(_RANDOM.fullmatch, parameters))
-            is_point = not _POINT.isdisjoint(map(element.get, ("width", "height")))
-            if is_random or is_point or _CAPTCHA in source.lower():
-                continue
-            if any(map(is_aside, above)):
-                continue
-        found[kind].update(dict.fromkeys(parameters or names))
+        pairs = [] if is_file else list(filter(None, _AFTER_PATH.split(unquote(query).lower())))
+        known = [one for one in pairs if not _RANDOM.fullmatch(one)]
+        parameters = [one for one in known if not _TOKEN.search(one)] or known or pairs
+        kind = "image" if is_image else "parameter" if parameters else "embedded"
+        is_point = not _POINT.isdisjoint(map(element.get, ("width", "height")))
+        if is_point or _OF_VISIT.search(source.lower()):
+            continue
+        if is_image and ((pairs and not known) or any(map(is_aside, above))):
+            continue
+        found[kind].update(dict.fromkeys(["&".join(parameters)] if parameters else names))
     return [
         (kind, value) for kind, most in _MAX_EMBEDDED.items() for value in list(found[kind])[:most]
     ]

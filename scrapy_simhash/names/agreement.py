@@ -90,7 +90,6 @@ class _Named:
     """The names of a page as its evidence has them, or as if they had no diacritics (`is_plain`).
 
     :ivar first: the first heading.
-    :ivar is_headline: one of `own_names` is as long as a sentence.
     :ivar own: the title without what names the site or a view; `whole`: the whole title.
     :ivar beyond: what the title says beyond the headings.
     :ivar brand: stands for the name of the site in the title; 0 if it has none.
@@ -107,18 +106,18 @@ class _Named:
             titles[:3] if titles[1:] else (*(titles or [b""]) * 2, NO_KEY)
         )
         self.titles = frozenset(titles[:2])
-        self.has_own_heading = bool(headings) and not self.is_weak
-        of_name = self.heading_flags if self.has_own_heading else self.flags
-        self.is_headline = of_name & IS_HEADLINE > 0
 
     @property
     def names(self) -> frozenset[bytes]:
         return self.headings | self.titles
 
-    @property
-    def own_names(self) -> frozenset[bytes]:
-        """Return the headings, as a title may be general ("Welcome"); without them, all names."""
-        return self.headings if self.has_own_heading else self.names
+    def known_as(self) -> tuple[frozenset[bytes], bool]:
+        """Return the headings, as a title may be general ("Welcome"), or without them all names;
+        and whether one of these is a headline.
+        """
+        if self.headings and not self.is_weak:
+            return self.headings, self.heading_flags & IS_HEADLINE > 0
+        return self.names, self.flags & IS_HEADLINE > 0
 
 
 # A page of a template is compared with dozens of others at once.
@@ -203,9 +202,10 @@ def _agree_across(one: _Named, other: _Named) -> bool | None:
     if not one.names or not other.names:
         return True
     both = one.flags & other.flags
-    is_headline = one.is_headline and other.is_headline
-    if one.own_names.isdisjoint(other.names) and other.own_names.isdisjoint(one.names):
-        if both & IS_USED or not (one.is_headline or other.is_headline):
+    (names, is_long), (other_names, other_is_long) = one.known_as(), other.known_as()
+    is_headline = is_long and other_is_long
+    if names.isdisjoint(other.names) and other_names.isdisjoint(one.names):
+        if both & IS_USED or not (is_long or other_is_long):
             return False
         return True if is_headline and not (one.flags | other.flags) & IS_USED else None
     if not one.titles or not other.titles:

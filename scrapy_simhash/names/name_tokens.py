@@ -211,10 +211,17 @@ def is_view(part: str) -> bool:
     return are_known and any(map(_names_view, words))
 
 
-def is_version(part: str) -> bool:
-    """Return True if a part of a name says that it names a view: "print version", not "prints"."""
-    words = without_diacritics(normalize(part))
-    return is_view(part) and any(stem in words for stem in _BESIDE_STEMS)
+def without_view(heading: str) -> str:
+    """Return a heading without the parts that name a view: "Print: Cow" and "Cow (print version)",
+    but not those of a product: "Cow - prints".
+    """
+    first = parts_of(heading)[:1]
+
+    def is_left_out(part: str) -> bool:
+        words = without_diacritics(normalize(part))
+        return is_view(part) and (part in first or any(stem in words for stem in _BESIDE_STEMS))
+
+    return without_parts(heading, is_left_out)
 
 
 def _names_view(word: str) -> bool:

@@ -25,12 +25,12 @@ from typing import TYPE_CHECKING, NamedTuple
 from xxhash import xxh3_64_digest
 
 from scrapy_simhash.names.name_tokens import (
-    is_version,
     is_view,
     name_tokens,
     parts_of,
     without_diacritics,
     without_parts,
+    without_view,
 )
 
 if TYPE_CHECKING:
@@ -100,7 +100,7 @@ def page_names(names: Names, text: str = "", text_tokens: int = 0) -> tuple[byte
     for heading in names.headings:
         # A heading that only names the site is its logo.
         if heading and not is_of_site(heading) and len(headings) < _MAX_HEADINGS:
-            tokens = name_tokens(_without_version(heading))
+            tokens = name_tokens(without_view(heading))
             headings.setdefault(_key(tokens), tokens)
     whole_title = _turned(_without_counter(names))
     title = without_parts(whole_title, lambda part: is_view(part) or is_of_site(part))
@@ -174,14 +174,6 @@ def _site_filter(names: Names) -> Callable[[str], bool]:
     if all(any(covers(site, heading) for site in sites) for heading in own):
         sites = [site for site in sites if not any(covers(site, heading) for heading in own)]
     return lambda part: any(covers(site, part) for site in sites)
-
-
-def _without_version(heading: str) -> str:
-    """Return a heading without the parts that name a view: "Print: Cow" and "Cow (print version)",
-    but not those of a product: "Cow - prints".
-    """
-    start = parts_of(heading)[:1]
-    return without_parts(heading, lambda one: is_version(one) or (is_view(one) and one in start))
 
 
 def _without_lines(text: str, names: Iterable[str]) -> str:

@@ -133,6 +133,7 @@ def test_a_price_below_the_heading_tells_pages_apart(heading, html):
     page = f"<h1>{heading}</h1>{html}" + TEXT
     one, other = (found(page.format(price))["price"] for price in (890, 940))
     assert one != other
+    assert "price" not in found(f"<h1>{heading}</h1><p>Tuesday, 12.5.2026 - 10:15</p>{TEXT}")
     in_text = TEXT + "<p>It cost $12 then.</p><p>$14</p><a href=/b>€ 15</a>"
     assert "price" not in found(f"<h1>{heading}</h1>{in_text}")
 

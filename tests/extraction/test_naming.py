@@ -284,6 +284,10 @@ class TestIdentities:
                 ("availability instock", "price 9"),
             ),
             ("<meta property=product:price:amount content=9>", ("price 9",)),
+            # Choices that cannot be chosen.
+            ("<select><option>7 cm<option disabled>9 cm</select>", ("disabled 9 cm",)),
+            ("<form><input type=radio value=L disabled><input type=text value=7 disabled></form>", ("disabled L",)),
+            ("<input type=hidden value=a1 disabled><select disabled><option>7</select>", ()),
             # Without a declared state, the prices that the page shows count, wherever they are.
             ("<aside>Now 9.90 €</aside><form><b>$ 5</b><button>Buy</button></form>", ("9.90 €", "$ 5")),
             (
