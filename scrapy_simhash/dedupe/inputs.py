@@ -46,7 +46,6 @@ if TYPE_CHECKING:
     from scrapy_simhash.dedupe.options import DedupeOptions, DedupePaths, Fields
 
 STANDARD_INPUT = "standard input"
-_UNREAD = (".bz2", ".xz", ".zst", ".zip", ".7z")  # of the compressed files, gzip is read
 # The fields are found in at most this many records.
 _SAMPLED_RECORDS = 100
 
@@ -207,9 +206,10 @@ class Inputs:
         formats = {file.name: format_of(file.path) for file in self.files}
         for name, found in formats.items():
             if found is None:
-                advice = f"add --format, or convert it to one of {', '.join(get_args(Format))}"
-                advice = "decompress it" if name.endswith(_UNREAD) else advice
-                raise SimhashError(f"{name}: its name does not say its format: {advice}")
+                raise SimhashError(
+                    f"{name}: its name does not say its format: add --format, decompress it, or "
+                    f"convert it to one of {', '.join(get_args(Format))}"
+                )
         if len({*formats.values()}) > 1:
             raise SimhashError(
                 "the files are of different formats: de-duplicate each format in its own run, with "

@@ -15,6 +15,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
+from scrapy_simhash.documents.masking import loggable
 from scrapy_simhash.errors import SimhashError
 
 if TYPE_CHECKING:
@@ -37,9 +38,15 @@ class DamagedFile(SimhashError):
 
 
 def file_path(name: str) -> Path:
-    """Return the path of a file that a user has named. :raises SimhashError: the name is empty."""
+    """Return the path of a file that a user has named.
+
+    :raises SimhashError: the name is empty, or a URL: what is written there would be in a folder.
+    """
     if not name:  # Path("") is the working directory
         raise SimhashError("the file name is empty: is a shell variable unset?")
+    if "://" in name:
+        advice = "a URL is read where one page is asked for, and begins with http:// or https://"
+        raise SimhashError(f"{loggable(name)}: name a file; {advice}")
     return Path(name)
 
 

@@ -18,6 +18,7 @@ from scrapy_simhash.commands._pages import (
     make_reader,
 )
 from scrapy_simhash.documents.escaping import printable
+from scrapy_simhash.documents.files import file_path
 from scrapy_simhash.documents.lines import Unreadable
 
 if TYPE_CHECKING:
@@ -52,9 +53,9 @@ def _add_common_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _index_directory(options: argparse.Namespace) -> Path:
-    return Path(
-        options.settings.path("SIMHASH_PASSAGES") if options.index is None else options.index
-    )
+    if options.index is not None:
+        return file_path(options.index)
+    return Path(options.settings.path("SIMHASH_PASSAGES"))
 
 
 def _add(options: argparse.Namespace) -> int:
