@@ -108,7 +108,9 @@ def test_a_page_that_is_similar(ran_json, run, index, folder):
     (match,) = found["matches"]
     assert not match["confirmed"]
     assert match["reason"].startswith("no copy, because their names differ: ")
-    # On another site, names say nothing.
+    # On another site, names say nothing, unless both are short.
+    long = "Trains in the northern valleys, and where they stop in winter"
+    (folder / "page.html").write_text(f"<title>{long}</title>{MINE}")
     found = ran_json("index", "query", "--key", "https://b.example/", "page.html")
     assert found["kind"] == "near-duplicate"
 
