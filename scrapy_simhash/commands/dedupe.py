@@ -24,7 +24,6 @@ from scrapy_simhash.dedupe.options import (
     DedupePaths,
     Fields,
 )
-from scrapy_simhash.documents.escaping import printable
 from scrapy_simhash.documents.files import file_path, standard_input
 from scrapy_simhash.documents.formats import Format
 
@@ -107,7 +106,7 @@ def _report(summary: DedupeSummary, options: argparse.Namespace) -> int:
         note(f"error: {name} cannot be read to its end ({why})")
     if not summary.records:
         note(
-            f"error: there is no record in {', '.join(map(printable, options.files))}. Is it the "
+            f"error: there is no record in {', '.join(options.files)}. Is it the "
             "right file, and --format, if given, the right format? Of WARC, the records of the "
             "types response, resource and conversion are judged, and of folders HTML pages"
         )

@@ -124,7 +124,7 @@ def _has_page_on(host: str, representative: str, lines: Sequence[NearDuplicate])
     from scrapy_simhash.maintenance.duplication import host_of
 
     hosts = {host_of(key) for key in (representative, *(line.key for line in lines))}
-    return any(re.fullmatch(re.escape(host.lower()) + r"(:\d+)?", one) for one in hosts)
+    return any(re.fullmatch(re.escape(host.lower()) + r"(:\d*)?", one) for one in hosts)
 
 
 def _clusters_arguments(parser: argparse.ArgumentParser) -> None:

@@ -102,6 +102,8 @@ class Inputs:
         """The output of JSON is an array, as a file is one."""
         self.encoding = "utf-8"
         """The encoding of lines. JSON and CSV in UTF-16 are read as UTF-8."""
+        self.record_encoding = "utf-8"
+        """The encoding of the JSON objects that `records` yields."""
         self.columns: list[str] = []
         self.fields = options.fields
         self.missing = [name for name in options.fields.distinct if name.isidentifier()]
@@ -112,12 +114,14 @@ class Inputs:
         for file in self.files:
             self._check_type(file)
         if self.format in ("json-lines", "json", "csv"):
-            starts = [start for start in map(self._start, self.files) if start[0]]
-            lines = [line for line, _ in starts] or [b""]
-            self.encoding = starts[0][1] if starts else options.encoding
+            starts = {line: enc for line, enc in map(self._start, self.files) if line}
+            starts = starts or {b"": options.encoding}
+            self.encoding = next(iter(starts.values()))
+            if self.format != "csv":
+                self.record_encoding = self.encoding
             if self.format == "json-lines" and not options.format:
-                self.format = "json" if any(map(begins_value, lines)) else "json-lines"
-            self.is_array = self.format == "json" and any(map(begins_as_array, lines))
+                self.format = "json" if any(map(begins_value, starts)) else "json-lines"
+            self.is_array = self.format == "json" and any(map(begins_as_array, starts))
         if self.format in ("csv", "parquet"):
             self._find_columns()
         # To find the fields, all columns are needed.
@@ -127,11 +131,6 @@ class Inputs:
             used = (*fields.text, fields.html, fields.key, *(fields.names or ()), *fields.distinct)
             identities = (name for name in self.columns if name.lower() in IDENTITY_FIELDS)
             self._read_columns = list(dict.fromkeys(name for name in (*used, *identities) if name))
-
-    @property
-    def record_encoding(self) -> str:
-        """Return the encoding of the JSON objects that `records` yields."""
-        return self.encoding if self.format in ("json-lines", "json") else "utf-8"
 
     def records(self) -> Iterator[Record]:
         """Yield the records of all files, with their places as keys: a path, or FILE#NUMBER."""
@@ -223,8 +222,8 @@ class Inputs:
                 raise SimhashError(f"{file.name} is a folder: only HTML is read from folders")
         elif not file.path.is_file():
             raise SimhashError(f"{file.name} is read twice, so it must be a regular file")
-        else:
-            file.path.open("rb").close()  # raises OSError if the file cannot be read
+        for each in files_in([file.path]):
+            each.open("rb").close()  # raises OSError if it cannot be read
 
     def _find_columns(self) -> None:
         """Set the columns and the layout, which all files that are not empty share."""

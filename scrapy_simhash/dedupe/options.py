@@ -37,7 +37,7 @@ ADVICE = {
     "not_csv": "a quote in them has no end",
     "no_field": "--text-field or --html-field names another field",
     "too_large": "they are long; --max-bytes sets the limit",
-    "unreadable": "they cannot be opened or decompressed",
+    "unreadable": "they cannot be decompressed",
 }
 """Reason why records cannot be read or judged → what to do."""
 

@@ -143,9 +143,7 @@ def _csv_pieces(
 
 
 def _write_folder(inputs: Inputs, verdicts: Iterator[PlainVerdict], folder: Path) -> None:
-    """Copy kept files to a new folder. Of several inputs, each folder gets a subfolder. If two
-    inputs have one name, that of the later one begins with its number.
-    """
+    """Copy kept files to a new folder, those of each of several folders to a subfolder."""
     folder.mkdir()
     names: dict[Path, str] = {}
     for number, path in enumerate((file.path for file in inputs.files), 1):

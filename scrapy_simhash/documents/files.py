@@ -62,15 +62,16 @@ def files_in(paths: Iterable[Path], *, exclude: Path | None = None) -> Iterator[
 
     The files of a folder come before those of its subfolders, both sorted by name. In folders,
     these are left out: hidden files and subfolders, special files, symlinks to folders and to files
-    outside of the folder, and the folder `exclude`.
+    outside of the folder, and the folder `exclude`. Folders that cannot be read come last.
     """
+    unread: list[OSError] = []
     excluded = exclude and exclude.resolve()
     for path in paths:
         if not path.is_dir():
             yield path
             continue
         top = path.resolve()
-        for folder, folders, names in os.walk(path):
+        for folder, folders, names in os.walk(path, onerror=unread.append):
             inside = Path(folder)
             folders[:] = sorted(
                 name
@@ -83,6 +84,7 @@ def files_in(paths: Iterable[Path], *, exclude: Path | None = None) -> Iterator[
                     continue
                 if not file.is_symlink() or top in file.resolve().parents:
                     yield file
+    yield from (Path(error.filename) for error in unread)
 
 
 def path_name(path: Path) -> str:

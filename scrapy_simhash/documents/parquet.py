@@ -28,8 +28,7 @@ def parquet_schema(path: Path) -> Any:
 
 
 def row_parts(path: Path, columns: Sequence[str], max_bytes: int) -> Iterator[Part]:
-    """Yield rows as records in JSON. A value that Python has no type for, such as a time to the
-    nanosecond or in the year 20,000, is null.
+    """Yield rows as records in JSON. A value that Python has no type for is null.
 
     :raises SimhashError, FileNotFoundError: see `parquet_schema`.
     """

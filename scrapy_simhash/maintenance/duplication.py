@@ -10,7 +10,6 @@ The log keeps all lines of a page; only the last verdict on each page counts:
 from __future__ import annotations
 
 from collections import Counter
-from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
@@ -108,14 +107,10 @@ def duplication(source: AnyStore) -> Duplication:
 
 def host_of(key: str) -> str:
     """Return the host of a key, with a port if the key names one; ``""`` if it is not a URL."""
-    host = ""
-    with suppress(ValueError):  # no URL; an invalid port is ignored
-        parts = urlsplit(key)
-        host = parts.hostname or ""
-        host = f"[{host}]" if ":" in host else host
-        if host and parts.port is not None:
-            host += f":{parts.port}"
-    return host
+    try:
+        return urlsplit(key).netloc.rpartition("@")[2].lower()
+    except ValueError:  # brackets without an IPv6 address
+        return ""
 
 
 def _group_by_representative(

@@ -1,7 +1,10 @@
 """Inputs that are not text files: Parquet, folders of HTML, WARC."""
 
+import errno
 import gzip
 import json
+import os
+from pathlib import Path
 
 import brotli
 import pyarrow as pa
@@ -10,6 +13,7 @@ from pyarrow import parquet
 
 from scrapy_simhash import Detector, Scheme
 from scrapy_simhash.dedupe.options import STANDARD_OUTPUT, Fields
+from scrapy_simhash.documents.files import files_in
 from scrapy_simhash.errors import SimhashError
 
 from .samples import RECORDS, http_response, read_lines, records, text, warc_record
@@ -215,6 +219,23 @@ def test_files_without_a_known_ending_are_pages_if_they_begin_as_one(tmp_path):
     assert run(tmp_path, "site", out=None, overwrite=True).passed_over == 4
     copies = {"b.php?t=1&s=2", "c", "e.html.gz", "f"}
     assert {path.name for path in (tmp_path / "out").iterdir()} == {*files} - copies
+
+
+def test_a_folder_that_cannot_be_read_is_no_empty_one(tmp_path, monkeypatch):
+    scandir, locked = os.scandir, tmp_path / "site" / "locked"
+    locked.mkdir(parents=True)
+    (tmp_path / "site" / "a.html").write_text(page(text(1)))
+
+    def refuse(folder):
+        if Path(folder) == locked:
+            raise PermissionError(errno.EACCES, "Permission denied", str(folder))
+        return scandir(folder)
+
+    monkeypatch.setattr(os, "scandir", refuse)  # root may read all folders
+    assert [*files_in([tmp_path / "site"])] == [tmp_path / "site" / "a.html", locked]
+    with pytest.raises(OSError, match="locked"):
+        run(tmp_path, "site")
+    assert not (tmp_path / "state").exists()
 
 
 def test_symlinks_that_lead_out_of_a_folder_are_left_out(tmp_path):

@@ -17,7 +17,6 @@ from scrapy_simhash.commands._pages import (
     load_page,
     make_reader,
 )
-from scrapy_simhash.documents.escaping import printable
 from scrapy_simhash.documents.files import file_path
 from scrapy_simhash.documents.lines import Unreadable
 
@@ -87,7 +86,7 @@ def _add(options: argparse.Namespace) -> int:
     show_result(options, result | sizes)
     if counts["new"] or counts["replaced"] or counts["unchanged"]:
         return 0
-    note(f"error: no document could be read from {', '.join(map(printable, options.files))}")
+    note(f"error: no document could be read from {', '.join(options.files)}")
     return 1
 
 
