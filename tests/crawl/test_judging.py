@@ -44,10 +44,10 @@ class World:
         )
         self.judging.open(CrawlStarts(Settings()))
 
-    def arrives(self, key, request=ONE, *, text="mill", **around):
+    def arrives(self, key, request=ONE, *, text="mill", depth=0, **around):
         """Judge a page, and return its state. Its callback has not run yet."""
         page = self.detector.fingerprint_page(html(text))
-        page = replace(page, evidence=page.evidence._replace(request=request))
+        page = replace(page, evidence=page.evidence._replace(request=request, depth=depth))
         response, repeated = HtmlResponse(f"https://x.test/{key}"), Request(f"https://x.test/{key}")
         verdict = self.judging.judge(key, page, response)
         action, reason = self.judging.act_on(
@@ -93,6 +93,16 @@ def test_a_page_without_items_says_nothing_of_the_items_of_its_copies(world):
     assert [request.url for request in world.requested] == ["https://x.test/b"]
     world.ends(world.arrives("c", text="clock"))
     assert world.arrives("d", text="clock", may_give=["items"]).reason == "values"
+
+
+def test_where_depth_is_limited_a_copy_nearer_to_the_start_takes_the_place_of_its_page(world):
+    world.ends(world.arrives("a", depth=3))
+    assert world.arrives("b", depth=1).dropped
+    assert world.arrives("b", depth=3, depth_limited=True).dropped
+    nearer = world.arrives("c", depth=1, depth_limited=True)
+    assert (nearer.dropped, nearer.reason) == (False, "depth")
+    world.ends(nearer)
+    assert world.arrives("d", depth=1, depth_limited=True).dropped
 
 
 def test_a_dropped_page_that_is_seen_twice_is_not_pending(tmp_path):
