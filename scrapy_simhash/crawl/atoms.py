@@ -29,7 +29,7 @@ _MAX_CHARACTERS_FOR_WORDS = 200
 _MAX_CHARACTERS = 500
 _MAX_TEXTS = 50  # of an item with atoms, and as many whole numbers
 _MAX_READ_TEXTS = 10_000  # of an item
-MIN_WORD_CHARACTERS = 4
+_MIN_WORD_CHARACTERS = 4
 # Of the runs of three words of longer texts. In those of copies, half are the same.
 _SKETCHED = 8
 # In an item. Further ones must be the same.
@@ -273,5 +273,5 @@ def _words(text: str) -> list[str]:
         for words in _JOINED_WORDS.findall(text.casefold())
         if words.replace("-", "").isalpha()
         for word in words.split("-")
-        if len(word) >= MIN_WORD_CHARACTERS
+        if len(word) >= _MIN_WORD_CHARACTERS
     ]

@@ -17,15 +17,7 @@ from urllib.parse import unquote
 
 from scrapy.utils.datatypes import LocalCache
 
-from scrapy_simhash.crawl.atoms import (
-    MIN_WORD_CHARACTERS,
-    Atom,
-    Kind,
-    atoms_of,
-    entry_of,
-    names_another,
-    read,
-)
+from scrapy_simhash.crawl.atoms import Atom, Kind, atoms_of, entry_of, names_another, read
 from scrapy_simhash.crawl.following import Following
 from scrapy_simhash.crawl.given import Given, OfCallback, Remembered
 from scrapy_simhash.crawl.page_texts import PageTexts, says
@@ -49,6 +41,7 @@ _REMEMBERED_CALLBACKS = 1000
 _MAX_ITEMS = 3  # of a page whose atoms a copy may lack
 _MAX_CHARACTERS = 500  # of these atoms
 _MAX_COUNT = 100  # of an atom in a page
+_MAX_CODE_LETTERS = 3  # more are a word
 _MAX_COMPARED_ITEMS = 250  # of a page; further ones of its copies pass
 _KEPT: Collection[Kind] = ("word", "name", "file")
 _LOOKED_FOR: Collection[Kind] = (*_KEPT, "digits")  # in a page and its request
@@ -152,10 +145,10 @@ class Copies:
         """
         if not said.texts or site_of(url) != site_of(key):
             return False
-        least = _MAX_COUNT if names_another(url, key) else 1  # of words
+        most = _MAX_COUNT if names_another(url, key) else 1
         return texts is None or any(
             texts.count(one, n) + (_is_in(key, one) and _is_in(url, one))
-            < (min(n, least) if len(one) >= MIN_WORD_CHARACTERS and one.isalpha() else n)
+            < (min(n, most) if len(one) > _MAX_CODE_LETTERS and one.isalpha() else n)
             for one, n in said.texts.items()
         )
 
@@ -307,9 +300,8 @@ class Copies:
             return has_own
         page.compared = page.compared or self._compared(page, response, known, leads_on=leads_on)
         atoms = atoms_of(values)
-        has_own = page.compared.has_own(atoms)
-        if page.compared.is_lacking and names_another(page.key, page.original):
-            has_own = not known.has_entry(entry)
+        is_entry = page.compared.is_lacking and names_another(page.key, page.original)
+        has_own = not known.has_entry(entry) if is_entry else page.compared.has_own(atoms)
         self._add(page, item, entry, atoms, said, *([known] if has_own else []))
         if not has_own and not page.compared.is_known:  # the page may have been a list
             page.kept_items.append(item)
