@@ -22,7 +22,7 @@ class FirstOfTwoSpider(ScriptedSpider):
         self.note(response)
         HAPPENED.add("begun")
         await until(lambda: "idle" in HAPPENED, "the other crawl is idle")
-        async for output in self.outcome(response, self.next_step(), {"path": "/first"}):
+        async for output in self.outcome(response, self.next_step(), {"path": "/two"}):
             yield output
 
 
