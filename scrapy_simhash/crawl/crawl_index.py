@@ -26,6 +26,7 @@ from scrapy_simhash.crawl.retries import MAX_HELD, DroppedCopy, Retries, is_retr
 from scrapy_simhash.crawl.settlement import Contents
 from scrapy_simhash.documents.masking import loggable
 from scrapy_simhash.errors import SimhashError, StorageError
+from scrapy_simhash.index import PageToObserve
 from scrapy_simhash.index.history import Crawl
 from scrapy_simhash.index.rules import Rules
 from scrapy_simhash.index.texts import KeptText
@@ -280,22 +281,21 @@ class CrawlIndex:
     def _observe_again(
         self, copies: Sequence[DroppedCopy], then: Callable[[Sequence[Observation] | None], None]
     ) -> None:
-        """Observe dropped copies again, leaving none pending, and no line in the log.
+        """Look again what dropped copies are.
 
-        :param then: called with the observations, or with None if the index is closed or fails.
+        :param then: called with observations, or with None if the index is closed or fails.
         """
 
-        def observe(index: Any) -> list[Observation]:
-            observations = []
-            for first in [copy.seen for copy in copies]:
-                in_scope = self._identity.scope_filter(first.key)
-                seen = index.observe(
-                    first.key, first.fingerprint, first.evidence, in_scope=in_scope
+        def observe(index: Index) -> list[Observation]:
+            return [
+                index.foresee(
+                    PageToObserve(
+                        one.key, one.fingerprint, one.evidence, self._identity.scope_filter(one.key)
+                    ),
+                    in_this_crawl=True,
                 )
-                index.discard(seen)
-                index.acted(seen, None)  # the log has the line of the first look
-                observations.append(seen)
-            return observations
+                for one in (copy.seen for copy in copies)
+            ]
 
         self.calls.tell(copies[0].seen.key, observe, then)
 

@@ -205,25 +205,20 @@ class Index:
         self._unlogged.update(pairs)
         self.store.unlog([sequence for sequence, _ in pairs])
 
-    def acted(self, observed: Observation, action: Action | None) -> None:
-        """Record what was done with a page in its line of the near-duplicate log, if it has one.
-
-        :param action: None removes the line, because the observation was only a second look.
-        """
+    def acted(self, observed: Observation, action: Action) -> None:
+        """Record what was done with a page in its line of the near-duplicate log, if it has one."""
         self.acted_all((observed, action))
 
     @_atomic
-    def acted_all(self, *observed: tuple[Observation, Action | None]) -> None:
+    def acted_all(self, *observed: tuple[Observation, Action]) -> None:
         """Record what was done with several pages; see `acted`."""
-        lines = [
-            (one.line, action)
-            for one, action in observed
-            if one.line is not None and (one.sequence, one.key) not in self._unlogged
-        ]
         self.store.write_lines(
-            [replace(line, action=action) for line, action in lines if action is not None]
+            [
+                replace(one.line, action=action)
+                for one, action in observed
+                if one.line is not None and (one.sequence, one.key) not in self._unlogged
+            ]
         )
-        self.store.unlog([line.sequence for line, action in lines if action is None])
 
     @_atomic
     def query(self, fingerprint: int, evidence: Evidence = NO_EVIDENCE) -> list[Match]:
@@ -239,18 +234,18 @@ class Index:
         return _matches(self.rules.neighbours(page, found))
 
     @_atomic
-    def foresee(self, page: PageToObserve) -> Observation:
-        """Return what `observe` would return in a crawl that has already seen all entries. Nothing
-        is written.
+    def foresee(self, page: PageToObserve, *, in_this_crawl: bool = False) -> Observation:
+        """Return what `observe` would return; nothing is written.
 
         :param page: with an empty key, it counts as one without an entry.
+        :param in_this_crawl: else in a crawl that has already seen all entries.
         :raises SchemeError: the fingerprint does not fit the scheme.
         """
-        rules = replace(self.rules, incremental=True)
+        rules = self.rules if in_this_crawl else replace(self.rules, incremental=True)
         self.scheme.check_fingerprint(page.fingerprint)
-        stored = self.store.entry(page.key) if page.key else None
+        stored, last = self.store.last_seen(page.key) if page.key else (None, None)
         found = self.store.within(rules.query(page), self.max_distance)
-        return rules.judge(page, stored, rules.last(page, stored), found, 0)[0]
+        return rules.judge(page, stored, rules.last(page, last), found, 0)[0]
 
     @_atomic
     def entry(self, key: str) -> Entry | None:

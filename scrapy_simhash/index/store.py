@@ -72,6 +72,15 @@ class Store(Rows):
         found = self._stored(self._tables.with_key(records.encode_key(key)))
         return next((entry for entry in found if entry is not None and entry.key == key), None)
 
+    def last_seen(self, key: str) -> tuple[Entry | None, Entry | None]:
+        """Return (the stored entry of a key or None; its last seen entry, stored or pending, or
+        None).
+        """
+        if pending := self._pending.get(key):
+            return pending[-1].stored, pending[-1].entry
+        stored = self.entry(key)
+        return stored, stored
+
     def within(self, query: Query, max_distance: int) -> list[Found]:
         """Return the entries that the tables find within the distance, the stored ones first."""
         for _ in range(_MAX_SEARCHES):
@@ -113,7 +122,7 @@ class Store(Rows):
         observed: list[Observed] = []
         try:
             for page in pages:
-                stored, last = self._last_seen(page.key)
+                stored, last = self.last_seen(page.key)
                 own, found = rules.last(page, last), list[Found]()
                 if not rules.is_settled(own):
                     found = self.within(rules.query(page), rules.max_distance)
@@ -139,7 +148,7 @@ class Store(Rows):
 
         :param supersedes: key of the representative that it replaces, or None.
         """
-        stored, _ = self._last_seen(observed.key)
+        stored, _ = self.last_seen(observed.key)
         entry = rules.new_entry(observed, observed.sequence)
         pending = Pending(observed, entry, stored, observed.outdated, supersedes=supersedes)
         self._make_pending(pending)
@@ -258,15 +267,6 @@ class Store(Rows):
         finally:
             self._tables.close()
             self.database.close()
-
-    def _last_seen(self, key: str) -> tuple[Entry | None, Entry | None]:
-        """Return (the stored entry of a key or None; its last seen entry, stored or pending, or
-        None).
-        """
-        if pending := self._pending.get(key):
-            return pending[-1].stored, pending[-1].entry
-        stored = self.entry(key)
-        return stored, stored
 
     def _make_pending(self, pending: Pending) -> None:
         """Add a pending page, which gets an ordinal and a row in the tables."""

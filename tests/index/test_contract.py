@@ -2,11 +2,14 @@
 them, is compared with a linear scan in `test_observe_all`.
 """
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from scrapy_simhash.errors import SchemeError, StorageError
+from scrapy_simhash.index import PageToObserve
 from scrapy_simhash.index.store import Store
 
 from .backends import BITS, FAR, flip, found
@@ -14,15 +17,17 @@ from .backends import BITS, FAR, flip, found
 A, B, *_ = FAR
 
 
-def test_a_second_look_at_a_copy_leaves_no_line_in_the_log(index):
+def test_a_second_look_tells_what_observe_would_and_writes_nothing(index):
     index.confirm(index.observe("a", A))
-    looks = [index.observe("copy", flip(A, 0)) for _ in range(2)]
-    index.acted(looks[0], "dropped")
-    index.acted(looks[1], None)
-    index.acted(looks[1], None)
-    assert [(line.sequence, line.action) for line in index.near_duplicates()] == [
-        (looks[0].sequence, "dropped")
-    ]
+    index.observe("pending", B)
+    for key, fingerprint in [("a", A), ("b", flip(A, 0)), ("c", flip(B, 0)), ("pending", B)]:
+        page = PageToObserve(key, fingerprint)
+        foreseen = [index.foresee(page, in_this_crawl=True) for _ in range(2)]
+        observed = index.observe(key, fingerprint)
+        assert foreseen == [replace(observed, sequence=0)] * 2, key
+    assert [line.key for line in index.near_duplicates()] == ["b", "c"]
+    assert index.foresee(PageToObserve("d", FAR[2]), in_this_crawl=True).kind == "new"
+    assert len(index) == 1
 
 
 def test_a_write_that_fails_changes_nothing(index, monkeypatch):

@@ -127,6 +127,11 @@ class RedisStore(RedisRows):
         """Raise StorageError: texts are stored in an index on disk."""
         raise StorageError(self.location, "an index in Redis stores no texts")
 
+    def last_seen(self, key: str) -> tuple[Entry | None, Entry | None]:
+        """See `Store.last_seen`."""
+        [(_, state)] = self.states([digest_of(key)])
+        return self._stored_and_last(state, key)
+
     def within(self, query: Query, max_distance: int) -> list[Found]:
         """See `Store.within`."""
         asked, found = Asked(PageToObserve("", query.fingerprint), query), None
@@ -261,8 +266,7 @@ class RedisStore(RedisRows):
         if found is None:
             return
         found += [(mate.wanted[1], True) for mate in mates if mate.wanted]
-        stored = self._own(one.own.stored, key)
-        last = self._own(one.own.pending[-1][1], key) if one.own.pending else stored
+        stored, last = self._stored_and_last(one.own, key)
         own = rules.last(one.page, last)
         observation, entry = rules.judge(one.page, stored, own, found, one.sequence)
         if entry is not None:
@@ -351,6 +355,10 @@ class RedisStore(RedisRows):
             elif one.wanted is not None:
                 self._hold(one, number, *one.wanted)
             one.sequence = number
+
+    def _stored_and_last(self, state: State, key: str) -> tuple[Entry | None, Entry | None]:
+        stored = self._own(state.stored, key)
+        return stored, self._own(state.pending[-1][1], key) if state.pending else stored
 
     def _hold(
         self, one: Asked, number: int, observed: Observation, entry: Entry, stored: Entry | None
