@@ -7,6 +7,7 @@ and the parent unpickles no class but those of results (`pool.py`).
 
 from __future__ import annotations
 
+import gc
 import os
 import pickle
 import resource
@@ -83,6 +84,8 @@ def _serve(parent: socket.socket, limit_s: float) -> None:
             if compute_result is None:
                 serve, spec, timeout_ms = content
                 compute_result, limit_s = serve(spec), timeout_ms / 1000
+                gc.freeze()
+                gc.set_threshold(20_000)  # a page makes thousands of objects, and no cycle
             else:
                 result = compute_result(content)
             answer = pickle.dumps((result, ""), pickle.HIGHEST_PROTOCOL)

@@ -1,7 +1,8 @@
 """What a worker inherits, whom it obeys, and how it ends."""
 
+import gc
 import sys
-from contextlib import closing
+from contextlib import ExitStack, closing
 
 import pytest
 
@@ -63,21 +64,44 @@ def serve_functions(_spec):
     return lambda _: lambda: None
 
 
-def test_a_result_that_cannot_be_pickled_is_an_error():
-    pool = WorkerPool(
-        serve_functions,
-        None,
-        1,
-        result_classes=(),
-        timeout_ms=10_000,
-        lost_result=str,
-        without_workers="use none",
-    )
-    with closing(Driven(pool)) as driven:
-        error = driven.error(driven.ask())
-        assert isinstance(error, WorkerError)
-        assert "pickle" in str(error)
-        assert driven.replaced == 0
+def serve_collections(_spec):
+    """Answer with the objects that no collection looks at, and how many new ones begin one."""
+    return lambda _: (gc.get_freeze_count(), gc.get_threshold()[0])
+
+
+@pytest.fixture
+def start_serving():
+    with ExitStack() as stack:
+        yield lambda serve: stack.enter_context(
+            closing(
+                Driven(
+                    WorkerPool(
+                        serve,
+                        None,
+                        1,
+                        result_classes=(),
+                        timeout_ms=10_000,
+                        lost_result=str,
+                        without_workers="use none",
+                    )
+                )
+            )
+        )
+
+
+def test_a_result_that_cannot_be_pickled_is_an_error(start_serving):
+    driven = start_serving(serve_functions)
+    error = driven.error(driven.ask())
+    assert isinstance(error, WorkerError)
+    assert "pickle" in str(error)
+    assert driven.replaced == 0
+
+
+def test_it_seldom_looks_for_cycles_and_not_in_what_was_imported(start_serving):
+    driven = start_serving(serve_collections)
+    [(frozen, objects)] = driven.results(driven.ask())
+    assert frozen > 1000
+    assert objects > 10 * gc.get_threshold()[0]
 
 
 @pytest.mark.parametrize(
