@@ -115,16 +115,18 @@ def kind_of(text: str) -> Kind:
     if not doctype and "\0" in text:  # the search takes long, and few pages need it
         text = text.replace("\0", "")
         at, doctype = _after_prolog(text)
-    start = text[at : at + _LOOKED_AT]
-    root = _TAG.match(start)
+    end = at + _LOOKED_AT
+    root = _TAG.match(text, at, end)
     if _SOURCE.match(text):
         return "other"
     # A program may write notices before a page.
     is_after = root is None and _PAGE_END.search(text, len(text) - 50) and _PAGE_START.search(text)
-    if is_after or doctype.endswith("html") or doctype.startswith("netscape-bookmark") or not start:
+    is_empty = at == len(text)
+    if is_after or is_empty or doctype.endswith("html") or doctype.startswith("netscape-bookmark"):
         return "html"
     if root is not None and root[2].lower().rpartition(":")[2] in _PAGE_TAGS:
-        return "other" if _SHOWN_BY_BROWSER.match(start) else "html"
+        return "other" if _SHOWN_BY_BROWSER.match(text, at, end) else "html"
+    start = text[at:end]
     is_other = (
         (root is not None and not root[1] and (doctype or not _is_html_root(root, text, at)))
         or len(_BINARY.findall(start[:_BINARY_SAMPLE])) > _MAX_BINARY_CHARACTERS

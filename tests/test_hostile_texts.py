@@ -12,7 +12,7 @@ import pytest
 from scrapy_simhash import Detector
 from scrapy_simhash.documents.escaping import printable
 from scrapy_simhash.extraction import plain_text
-from scrapy_simhash.names.names import name_bytes
+from scrapy_simhash.names.names import Names, page_names
 from scrapy_simhash.resemblance import shingle_tokens
 from scrapy_simhash.scheme import PRESETS
 from scrapy_simhash.tokens.folding import nfkc, normalize
@@ -48,7 +48,7 @@ def as_page(text):
 
 STEPS = {
     "normalize": normalize,
-    "name": name_bytes,
+    "name": lambda text: page_names(Names(text)),
     "item": plain_text,
     "page": as_page,
     "shown": printable,

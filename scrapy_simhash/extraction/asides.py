@@ -50,20 +50,24 @@ _CONTENT_TAGS = ("article", "main", "table")
 
 def asides(elements: Elements) -> list[HtmlElement]:
     """Return the asides by name, and the forms to write something; none with a heading inside."""
-    return list(
-        filter(aside_filter(elements), [*elements.with_words(_WORDS), *elements.tagged("form")])
-    )
+    return list(filter(aside_filter(elements), _candidates(elements)))
 
 
 def aside_filter(elements: Elements) -> Callable[[HtmlElement], bool]:
     """Return a function that returns True for an aside of a page."""
     headings = [h1 for h1 in elements.tagged("h1") if h1.tag == "h1"]
     around_headings = holding(headings or islice(elements.root.iter("h2", "h3"), 1))
+    candidates = set(_candidates(elements))
     return lambda one: (
-        one.tag in _TAGS
+        one in candidates
+        and one.tag in _TAGS
         and one not in around_headings
         and (_is_named_aside(one) or (one.tag == "form" and _is_to_write(one)))
     )
+
+
+def _candidates(elements: Elements) -> list[HtmlElement]:
+    return [*elements.with_words(_WORDS), *elements.tagged("form")]
 
 
 def _is_to_write(form: HtmlElement) -> bool:

@@ -105,13 +105,11 @@ def rename_by_attributes(elements: Elements) -> list[tuple[HtmlElement, str]]:
     for element in asides(elements):
         rename(element, ASIDE)
     _rename_by_tag(elements, rename)
-    headings = [h1 for h1 in elements.tagged("h1") if h1.tag == "h1"]
-    if headings:
+    if headings := [h1 for h1 in elements.tagged("h1") if h1.tag == "h1"]:
         lists = set(filter(_is_list_beside_heading, besides - {elements.root}))
         for element in lists and lists.intersection(headings[0].xpath("following::*")):
             rename(element, ASIDE)
-    headings = [h1 for h1 in headings if not _is_inside(h1, _LEFT_OUT)]
-    if headings:
+    if headings := [h1 for h1 in headings if not _is_inside(h1, _LEFT_OUT)]:
         around_all = set(headings[-1].iterancestors())
         for element in headings[0].iterancestors(*_OUTER_TAGS):
             if element in around_all:

@@ -17,10 +17,11 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from scrapy_simhash.extraction.asides import is_discussion
+from scrapy_simhash.extraction.elements import line_of
 from scrapy_simhash.names.identities import IDENTITY_FIELDS, identity_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
     from lxml.html import HtmlElement
 
@@ -360,5 +361,4 @@ def _value(element: HtmlElement) -> str:
     for name in ("content", "value", "datetime", *(("href",) if element.tag == "link" else ())):
         if value := element.get(name, "").strip():
             return str(value)
-    texts: Iterable[str] = element.itertext()
-    return " ".join("".join(texts).split())
+    return line_of(element)

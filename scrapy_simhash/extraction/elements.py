@@ -75,16 +75,15 @@ class Elements:
 
     def with_words(self, words: tuple[str, ...]) -> list[HtmlElement]:
         """Return the elements of `_NAMED_TAGS` with an attribute that contains one of the words."""
-        if words in self._by_words:
-            return self._by_words[words]
-        elements, text = self._named
-        found: dict[HtmlElement, None] = {}
-        number = start = 0
-        for at in sorted(chain.from_iterable(places_of(word, text) for word in words)):
-            number += text.count(_END, start, at)
-            found[elements[number]] = None
-            start = at
-        self._by_words[words] = list(found)
+        if words not in self._by_words:
+            elements, text = self._named
+            found: dict[HtmlElement, None] = {}
+            number = start = 0
+            for at in sorted(chain.from_iterable(places_of(word, text) for word in words)):
+                number += text.count(_END, start, at)
+                found[elements[number]] = None
+                start = at
+            self._by_words[words] = list(found)
         return self._by_words[words]
 
     @cached_property

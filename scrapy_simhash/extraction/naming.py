@@ -382,8 +382,7 @@ def _with_role(elements: Elements, level: str = "") -> list[HtmlElement]:
 
 def _text_of(heading: HtmlElement) -> str:
     """Return the text of a heading, or else the first label of it or of a picture in it."""
-    text = line_of(heading)
-    if text:
+    if text := line_of(heading):
         return text
     inner = islice(heading.iter(), _MAX_PIECES)
     labels = (element.get(name, "") for element in inner for name in _LABELS)

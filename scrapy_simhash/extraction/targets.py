@@ -287,8 +287,9 @@ def embedded_documents(elements: Elements) -> list[tuple[str, str]]:
     images = elements.tagged("img")[:_MAX_EMBEDDING]
     is_aside = cache(aside_filter(elements))
     links = elements.tagged("a")[:_MAX_EMBEDDING]
+    of_links = ((one, *_last_segment(one.get("href", "")[:_MAX_CHARACTERS])) for one in links)
     # A link to share the page by mail has no address.
-    files = [one for one in links if _of_link(one)[0] not in _ADDRESSES and not _of_link(one)[1]]
+    files = {one: name for one, name, is_page in of_links if not is_page and name not in _ADDRESSES}
     embedding = [*elements.tagged(*_EMBEDDING)[:_MAX_EMBEDDING], *files, *images]
     of_site = set(elements.tagged(*_NOT_EMBEDDED_IN))
     mains = set(elements.tagged("main"))
@@ -302,21 +303,19 @@ def embedded_documents(elements: Elements) -> list[tuple[str, str]]:
         if element.tag == "source" and element.getparent().tag == "picture":  # a choice
             continue
         is_image = element.tag == "img"
-        above = list(element.iterancestors())
         # Most images are in a link to something else.
-        around_image = (one.get("href", "") for one in above if is_image and one.tag == "a")
+        around_image = element.iterancestors("a") if is_image else ()
+        if not all(_type_of(one.get("href", "")).startswith("image/") for one in around_image):
+            continue
+        above = list(element.iterancestors())
         around = mains or (articles if is_image else mains)
-        if not (
-            of_site.isdisjoint(above)
-            and all(_type_of(link).startswith("image/") for link in around_image)
-            and not (around and around.isdisjoint(above))
-        ):
+        if not of_site.isdisjoint(above) or (around and around.isdisjoint(above)):
             continue
         boxes = " ".join(map(names_of, (element, *above[:_MAX_BOXES]))).lower()
         if is_hidden(element.get("style", "")) or _ADVERTISEMENT.search(boxes):
             continue
         if element.tag == "a":
-            found["file"][_of_link(element)[0]] = None
+            found["file"][files[element]] = None
             continue
         if element.tag == "math":
             if formula := _formula(element):
@@ -341,10 +340,6 @@ def embedded_documents(elements: Elements) -> list[tuple[str, str]]:
     return [
         (kind, value) for kind, most in _MAX_EMBEDDED.items() for value in list(found[kind])[:most]
     ]
-
-
-def _of_link(link: HtmlElement) -> tuple[str, bool]:
-    return _last_segment(link.get("href", "")[:_MAX_CHARACTERS])
 
 
 def _formula(math: HtmlElement) -> str:

@@ -189,12 +189,18 @@ def without_diacritics(name: str) -> str:
 
 def parts_of(name: str) -> list[str]:
     """Return the parts of a name: what dashes between spaces, bars, colons or brackets divide."""
-    return list(filter(None, map(str.strip, _PART_ENDS.split(name)[::2])))
+    return list(filter(None, map(str.strip, _pieces(name)[::2])))
+
+
+@lru_cache(maxsize=1024)
+def _pieces(name: str) -> tuple[str, ...]:
+    """Return the parts of a name, and between each two what divides them."""
+    return tuple(_PART_ENDS.split(name))
 
 
 def without_parts(name: str, is_left_out: Callable[[str], bool]) -> str:
     """Return a name without some of its parts; the whole name if no other part is left."""
-    pieces = _PART_ENDS.split(name)
+    pieces = list(_pieces(name))
     kept = [" " if part.strip() and is_left_out(part.strip()) else part for part in pieces[::2]]
     pieces[::2] = kept
     return "".join(pieces) if any(map(str.strip, kept)) else name

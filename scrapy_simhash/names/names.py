@@ -81,12 +81,6 @@ class Names(NamedTuple):
     brand: str = ""
 
 
-def name_bytes(text: str) -> bytes:
-    """Return the key of a name, 10 bytes; empty if the text has no words and no symbols."""
-    tokens = name_tokens(text)
-    return _key(tokens) if tokens else b""
-
-
 def page_names(names: Names, text: str = "", text_tokens: int = 0) -> tuple[bytes, bytes]:
     """Return the names of a page as (title, heading) of `Evidence`.
 
@@ -184,10 +178,10 @@ def _without_lines(text: str, names: Iterable[str]) -> str:
 
 def _has_diacritics(text: str, names: Iterable[str]) -> bool:
     """Return True if a case-folded text has diacritics in a word that is in none of the names."""
+    if not _MAYBE_DIACRITIC.search(text):  # most texts have other characters alone
+        return False
     known = unicodedata.normalize("NFC", " ".join(names).casefold())
     pieces = " ".join(filterfalse(str.isascii, text.split()))
-    if not _MAYBE_DIACRITIC.search(pieces):  # most texts have other characters alone
-        return False
     words = set(_WORD.findall(unicodedata.normalize("NFC", pieces)))
     others = " ".join(word for word in words if word not in known)
     return without_diacritics(others) != others
