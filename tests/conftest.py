@@ -73,6 +73,15 @@ def pytest_make_parametrize_id(val: object, argname: str) -> str | None:
     return None
 
 
+@pytest.fixture(scope="session")
+def redis_server(tmp_path_factory):
+    """Return a Redis server of the tests' own."""
+    from tests.index.redis_servers import running
+
+    with running(tmp_path_factory.mktemp("redis")) as server:
+        yield server
+
+
 @pytest.fixture(scope="session", autouse=True)
 def cache_home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """A cache directory of this session's own, where jieba's dictionary is kept; for child

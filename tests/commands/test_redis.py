@@ -12,10 +12,8 @@ from scrapy_simhash.index.redis import RedisAddress
 from scrapy_simhash.maintenance.check import check
 from scrapy_simhash.maintenance.export import entry_records, near_duplicate_records
 from scrapy_simhash.maintenance.remove import delete
-from tests.index.conftest import redis_server
 from tests.index.redis_servers import needs_redis
 
-__all__ = ["redis_server"]
 pytestmark = needs_redis
 
 

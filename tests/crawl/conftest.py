@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from tests.crawl.site import Site, serving
-from tests.index.redis_servers import RedisServer, needs_redis, running
+from tests.index.redis_servers import needs_redis
 
 
 @pytest.fixture(scope="module")
@@ -32,10 +32,3 @@ def every_index(request: pytest.FixtureRequest) -> Iterator[None]:
 def module_path(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return a directory for the fixtures of a module."""
     return tmp_path_factory.mktemp("crawl")
-
-
-@pytest.fixture(scope="session")
-def redis_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RedisServer]:
-    """Return a Redis server of the tests' own."""
-    with running(tmp_path_factory.mktemp("redis")) as server:
-        yield server

@@ -7,5 +7,5 @@ from tests.commands.conftest import (  # noqa: F401
     run,
     run_process,
 )
-from tests.crawl.conftest import every_index, module_path, redis_server, site  # noqa: F401
+from tests.crawl.conftest import every_index, module_path, site  # noqa: F401
 from tests.index.conftest import backend, redis_cluster  # noqa: F401

@@ -38,13 +38,6 @@ def index(backend: Backend) -> Iterator[Index]:
 
 
 @pytest.fixture(scope="session")
-def redis_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RedisServer]:
-    """A Redis server of the tests' own."""
-    with running(tmp_path_factory.mktemp("redis")) as server:
-        yield server
-
-
-@pytest.fixture(scope="session")
 def redis_cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RedisServer]:
     """A Redis cluster of three masters."""
     with running(tmp_path_factory.mktemp("cluster"), processes=3) as cluster:

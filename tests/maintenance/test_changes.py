@@ -17,10 +17,8 @@ from scrapy_simhash.maintenance.merge import merge
 from scrapy_simhash.maintenance.rebuild import rebuild
 from scrapy_simhash.maintenance.remove import delete, expire
 from scrapy_simhash.sites import site_of
-from tests.index.conftest import redis_server
 from tests.index.redis_servers import needs_redis
 
-__all__ = ["redis_server"]
 DAY = 86_400
 TEXTS = {text: random.Random(text).getrandbits(256) for text in "abcdefgh"}
 A, B, C, OTHER = (
