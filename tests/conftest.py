@@ -2,9 +2,7 @@
 
 import os
 import time
-from collections.abc import Iterator
 from importlib.util import find_spec
-from pathlib import Path
 
 import pytest
 from hypothesis import settings
@@ -33,7 +31,7 @@ ON_A_CLUSTER = {"test_redis_content.py"}
 _STARTED_S = time.monotonic()
 
 
-def pytest_addoption(parser: pytest.Parser) -> None:
+def pytest_addoption(parser):
     parser.addoption(
         "--begin-within",
         type=float,
@@ -43,7 +41,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 @pytest.hookimpl(tryfirst=True)  # before `-m` chooses
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_collection_modifyitems(items):
     for item in items:
         if not isinstance(item, pytest.Function):
             continue
@@ -58,13 +56,13 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 @pytest.hookimpl(tryfirst=True)
-def pytest_runtest_setup(item: pytest.Item) -> None:
+def pytest_runtest_setup(item):
     limit_s = item.config.getoption("--begin-within")
     if limit_s is not None and time.monotonic() - _STARTED_S > limit_s:
         pytest.skip(f"not begun within {limit_s:.0f} s: `make test-thorough` runs it")
 
 
-def pytest_make_parametrize_id(val: object, argname: str) -> str | None:
+def pytest_make_parametrize_id(val, argname):
     """Bytes that can't be read are named by their place: packed ones may hold the time, and each
     worker of a parallel run must collect the same names.
     """
@@ -83,7 +81,7 @@ def redis_server(tmp_path_factory):
 
 
 @pytest.fixture(scope="session", autouse=True)
-def cache_home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+def cache_home(tmp_path_factory):
     """A cache directory of this session's own, where jieba's dictionary is kept; for child
     processes, too.
     """

@@ -1,7 +1,6 @@
 """The pages of the documentation: README and the like, and docs/."""
 
 import re
-from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
@@ -28,26 +27,26 @@ class Block(NamedTuple):
     language: str
     text: str
 
-    def __str__(self) -> str:
+    def __str__(self):
         return f"{self.page}:{self.line}"
 
 
-def text_of(name: str) -> str:
+def text_of(name):
     return (ROOT / name).read_text(encoding="utf-8")
 
 
-def blocks() -> Iterator[Block]:
+def blocks():
     for name in NAMES:
         text = text_of(name)
         for match in _BLOCK.finditer(text):
             yield Block(name, text.count("\n", 0, match.start()) + 1, match[1], match[2])
 
 
-def prose(name: str) -> str:
+def prose(name):
     """A page without its code blocks."""
     return _BLOCK.sub("", text_of(name))
 
 
-def inline_code(name: str) -> list[str]:
+def inline_code(name):
     """What stands between backticks, in one line each."""
     return [" ".join(code.split()) for code in re.findall(r"`([^`]+)`", prose(name))]

@@ -10,13 +10,13 @@ INSTALLED = [*OURS, *(name for name in OPTIONAL if find_spec(name))]
 NOT_CALLABLE = "text"
 
 
-def upper(html: str) -> str:
+def upper(html):
     return html.upper()
 
 
-def nothing(_html: str) -> None:
+def nothing(_html):
     return None
 
 
-def failing(html: str) -> str:
+def failing(html):
     raise RuntimeError(f"no idea what {html[:9]} means")

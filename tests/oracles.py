@@ -1,12 +1,11 @@
 """Definitions in plain Python: slow and simple, to compare with."""
 
-from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 
 import xxhash
 
 
-def xxh3(feature: str, bits: int) -> int:
+def xxh3(feature, bits):
     data = feature.encode("utf-8", "surrogatepass")
     wide = 0
     for seed in range(4):
@@ -14,7 +13,7 @@ def xxh3(feature: str, bits: int) -> int:
     return wide >> (512 - bits)
 
 
-def splitmix64(value: int, seed: int) -> int:
+def splitmix64(value, seed):
     """Return output number `seed` of SplitMix64 from this state."""
     mask = 2**64 - 1
     value = (value + seed * 0x9E3779B97F4A7C15) & mask
@@ -23,7 +22,7 @@ def splitmix64(value: int, seed: int) -> int:
     return value ^ value >> 31
 
 
-def shingle_hash(tokens: Sequence[str]) -> int:
+def shingle_hash(tokens):
     """Return the hash of one shingle, made from the XXH3-64 of each token."""
     mixed = 0
     for token in tokens:
@@ -32,7 +31,7 @@ def shingle_hash(tokens: Sequence[str]) -> int:
     return mixed
 
 
-def xxh3_mix(feature: str, bits: int) -> int:
+def xxh3_mix(feature, bits):
     mixed = shingle_hash(feature.split("\x1f"))
     wide = 0
     for word in range(8):
@@ -40,10 +39,10 @@ def xxh3_mix(feature: str, bits: int) -> int:
     return wide >> (512 - bits)
 
 
-HASHES: Mapping[str, Callable[[str, int], int]] = {"xxh3": xxh3, "xxh3-mix": xxh3_mix}
+HASHES = {"xxh3": xxh3, "xxh3-mix": xxh3_mix}
 
 
-def sums_of(features: Mapping[str, float], bits: int) -> list[Fraction]:
+def sums_of(features, bits):
     """Follow Manku et al., section 2.1: a vector of f sums, the first bit first."""
     sums = [Fraction(0)] * bits
     for feature, weight in features.items():
@@ -53,7 +52,7 @@ def sums_of(features: Mapping[str, float], bits: int) -> list[Fraction]:
     return sums
 
 
-def simhash(features: Mapping[str, float], bits: int, tie: str = "zero") -> int:
+def simhash(features, bits, tie="zero"):
     fingerprint = 0
     for total in sums_of(features, bits):
         fingerprint = fingerprint << 1 | int(total > 0 or (total == 0 and tie == "one"))

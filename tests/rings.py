@@ -9,7 +9,6 @@ ones, so the commit's hash decides which one is the first.
 
 import subprocess
 import sys
-from collections.abc import Sequence
 from pathlib import Path, PurePath
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -18,7 +17,7 @@ PARTS = 4
 OTHERS = {"example_project": "example"}
 
 
-def area(path: str) -> str | None:
+def area(path):
     """Return the folder of tests/ that tests a file of the repository, "" for tests/ itself."""
     top, *rest = PurePath(path).parts
     if top in {"scrapy_simhash", "tests"}:
@@ -27,7 +26,7 @@ def area(path: str) -> str | None:
     return OTHERS.get(top)
 
 
-def choose(files: Sequence[str], changed: Sequence[str], commit: str) -> list[str]:
+def choose(files, changed, commit):
     """Return the files to run, those that the change touches first."""
     touched = {area(path) for path in changed}
     first = [file for file in files if area(file) in touched]
@@ -35,24 +34,24 @@ def choose(files: Sequence[str], changed: Sequence[str], commit: str) -> list[st
     return first + others[int(commit, 16) % PARTS :: PARTS]
 
 
-def rotate(files: Sequence[str], commit: str) -> list[str]:
+def rotate(files, commit):
     """Return all files, beginning with one that depends on the commit."""
     first = int(commit, 16) % max(len(files), 1)
     return [*files[first:], *files[:first]]
 
 
-def test_files() -> list[str]:
+def test_files():
     """Return all test files; pytest runs of them what is marked as thorough."""
     return [path.relative_to(ROOT).as_posix() for path in sorted(ROOT.glob("tests/**/test_*.py"))]
 
 
-def git(*arguments: str) -> str:
+def git(*arguments):
     """Return what git prints; nothing where it fails, as for a parent that was not cloned."""
     done = subprocess.run(["git", *arguments], cwd=ROOT, capture_output=True, text=True)
     return done.stdout.strip() if done.returncode == 0 else ""
 
 
-def changed_files(commit: str) -> list[str]:
+def changed_files(commit):
     """Return what a branch changes since it left the main branch, else what the commit changes."""
     base = git("merge-base", "HEAD", "origin/HEAD")
     if base in {"", commit}:

@@ -29,7 +29,7 @@ PARAGRAPHS = (
 )
 
 
-def article_page(*paragraphs: str, aside: str = NAVIGATION, head: str = "") -> str:
+def article_page(*paragraphs, aside=NAVIGATION, head=""):
     """Return a page with navigation, an article and a footer."""
     links = "".join(f'<li><a href="/{word}">{word}</a></li>' for word in aside.split())
     body = "".join(f"<p>{paragraph}</p>" for paragraph in paragraphs or PARAGRAPHS)

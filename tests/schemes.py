@@ -14,7 +14,7 @@ SELECTORS = st.lists(st.sampled_from(["p", "//div[@id='a']", "h1 > a"]), max_siz
 
 
 @st.composite
-def schemes(draw: st.DrawFn) -> Scheme:
+def schemes(draw):
     feature_hash = draw(st.sampled_from(sorted(FEATURE_HASHES)))
     shingle_length = draw(st.integers(1, 16))
     weighting = draw(st.sampled_from(sorted(WEIGHTINGS)))

@@ -1,10 +1,12 @@
 import importlib
 import inspect
+import pickle
 from importlib import metadata
 
 import pytest
 
 import scrapy_simhash
+from scrapy_simhash import errors
 
 NAMES = [
     "Addon",
@@ -45,3 +47,27 @@ def test_exceptions_of_crawls_are_subclasses_of_scrapys():
 
     assert issubclass(scrapy_simhash.NearDuplicatePage, IgnoreRequest)
     assert issubclass(scrapy_simhash.NearDuplicateItem, DropItem)
+
+
+CLASSES = dict(inspect.getmembers(errors, inspect.isclass))
+ARGUMENTS = {
+    errors.SettingsError: ("SIMHASH_ACTION", ["x"], "drop or tag"),
+    errors.ExtractionError: ("readability", "why"),
+}
+
+
+def made(kind):
+    of_an_index = ("/some/directory", "why", "do this")
+    default = of_an_index if issubclass(kind, errors.StorageError) else ("why",)
+    return kind(*ARGUMENTS.get(kind, default))
+
+
+@pytest.mark.parametrize("kind", CLASSES.values())
+def test_errors_can_be_pickled_and_their_messages_contain_their_attributes(kind):
+    error = made(kind)
+    for protocol in range(pickle.HIGHEST_PROTOCOL + 1):
+        copy = pickle.loads(pickle.dumps(error, protocol))
+        assert type(copy) is type(error)
+        assert str(copy) == str(error)
+        assert vars(copy) == vars(error)
+    assert all(str(value) in str(error) for value in vars(error).values())

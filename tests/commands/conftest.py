@@ -109,7 +109,7 @@ def run(folder, capsys):
     return run_it
 
 
-def start(*arguments: object, in_folder: Path, **options: object) -> subprocess.Popen[str]:
+def start(*arguments, in_folder, **options):
     """A process that runs a command."""
     environment = {**os.environ, "PYTHONWARNINGS": "ignore", "PYTHONUTF8": "1"}
     environment.pop("SCRAPY_SETTINGS_MODULE", None)
@@ -122,7 +122,7 @@ def start(*arguments: object, in_folder: Path, **options: object) -> subprocess.
     )
 
 
-def finish(process: subprocess.Popen[str], *, told: str | None = None) -> Ran:
+def finish(process, *, told=None):
     """Wait for its end, which comes."""
     try:
         out, err = process.communicate(told, timeout=DEADLINE_S)

@@ -7,7 +7,6 @@ import shutil
 import subprocess
 import sys
 from importlib import import_module
-from pathlib import Path
 
 import pytest
 
@@ -46,7 +45,7 @@ def index(demo, folder):
     return shutil.copytree(demo, folder / "index")
 
 
-def state_of(directory: Path) -> dict[str, bytes]:
+def state_of(directory):
     return {
         str(path.relative_to(directory)): path.read_bytes()
         for path in directory.rglob("*")

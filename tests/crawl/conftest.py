@@ -1,16 +1,13 @@
 """The site that the crawls of a module visit."""
 
-from collections.abc import Iterator
-from pathlib import Path
-
 import pytest
 
-from tests.crawl.site import Site, serving
+from tests.crawl.site import serving
 from tests.index.redis_servers import needs_redis
 
 
 @pytest.fixture(scope="module")
-def site() -> Iterator[Site]:
+def site():
     """Return a site for the tests of one module."""
     with serving() as site:
         yield site
@@ -20,7 +17,7 @@ def site() -> Iterator[Site]:
     scope="module",
     params=["embedded", pytest.param("redis", marks=[pytest.mark.thorough, needs_redis])],
 )
-def every_index(request: pytest.FixtureRequest) -> Iterator[None]:
+def every_index(request):
     """Run the crawls of a module with an embedded index, and with one in Redis."""
     with pytest.MonkeyPatch.context() as changed:
         if request.param == "redis":
@@ -29,6 +26,6 @@ def every_index(request: pytest.FixtureRequest) -> Iterator[None]:
 
 
 @pytest.fixture(scope="module")
-def module_path(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def module_path(tmp_path_factory):
     """Return a directory for the fixtures of a module."""
     return tmp_path_factory.mktemp("crawl")

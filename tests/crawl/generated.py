@@ -11,7 +11,6 @@ import random
 import sys
 import tempfile
 from collections import Counter
-from collections.abc import Iterable, Iterator
 from itertools import count, islice
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -25,7 +24,7 @@ from tests.crawl import (  # noqa: F401 - they have shapes, too
     generated_walls,
 )
 from tests.crawl.generated_spiders import SHAPES
-from tests.crawl.harness import Crawl, Result, index_settings, run
+from tests.crawl.harness import Crawl, index_settings, run
 
 CASES_OF_A_PROCESS = 30
 _SETTINGS = {
@@ -51,7 +50,7 @@ class Case(NamedTuple):
     seed: int
     settings: dict[str, Any]
 
-    def group(self, directory: Path, *, on: bool) -> list[Crawl]:
+    def group(self, directory, *, on):
         """Return the crawls that run at once, with the plugin or without it."""
         settings = _SETTINGS | {"SIMHASH_ENABLED": on, "SIMHASH_DIR": str(directory)}
         settings |= index_settings(directory) | self.settings | SHAPES[self.shape].settings_of_shape
@@ -62,10 +61,10 @@ class Case(NamedTuple):
         return [Crawl([], settings, spider, arguments={"seed": seed}) for seed in seeds]
 
 
-def chosen(shape: str, seed: int) -> Case:
+def chosen(shape, seed):
     """Return the case with the settings that a seed chooses for a shape."""
     chance = random.Random(f"settings {shape} {seed}")
-    settings: dict[str, Any] = {"CONCURRENT_REQUESTS": chance.choice((1, 4, 16))}
+    settings = {"CONCURRENT_REQUESTS": chance.choice((1, 4, 16))}
     if chance.random() < 0.5:
         settings["SCHEDULER_MEMORY_QUEUE"] = "scrapy.squeues.FifoMemoryQueue"
     if chance.random() < 0.15 and SHAPES[shape].follows:
@@ -79,7 +78,7 @@ def chosen(shape: str, seed: int) -> Case:
     return Case(shape, seed, settings)
 
 
-def ways(*shapes: str) -> Iterator[Case]:
+def ways(*shapes):
     """Yield each way of some shapes, or of all, each with a seed that takes the way."""
     for shape in shapes or SHAPES:
         missing = set(SHAPES[shape].ways)
@@ -92,7 +91,7 @@ def ways(*shapes: str) -> Iterator[Case]:
                 break
 
 
-def compared(directory: Path, cases: Iterable[Case]) -> Iterator[dict[str, Any]]:
+def compared(directory, cases):
     """Run cases with the plugin and without it, and yield what each has lost."""
     for case, on, off in _crawled(directory, cases, (True, False)):
         result = _told(case, on)
@@ -106,15 +105,13 @@ def compared(directory: Path, cases: Iterable[Case]) -> Iterator[dict[str, Any]]
         }
 
 
-def with_plugin(directory: Path, cases: Iterable[Case]) -> Iterator[dict[str, Any]]:
+def with_plugin(directory, cases):
     """Run cases with the plugin, and yield what each has given."""
     for case, on in _crawled(directory, cases, (True,)):
         yield _told(case, on)
 
 
-def _crawled(
-    directory: Path, cases: Iterable[Case], modes: tuple[bool, ...]
-) -> Iterator[tuple[Any, ...]]:
+def _crawled(directory, cases, modes):
     """Yield each case with its results in each mode."""
     left = iter(cases)
     for part in count():
@@ -131,9 +128,9 @@ def _crawled(
             yield case, *(next(ended) for _ in modes)
 
 
-def _results(directory: Path, groups: list[list[Crawl]]) -> list[list[Result]]:
+def _results(directory, groups):
     """Run groups of crawls, and those with JOBDIR again until they end; return all results of each."""
-    found: list[list[Result]] = [[] for _ in groups]
+    found = [[] for _ in groups]
     unfinished = [*range(len(groups))]
     while unfinished:
         results = iter(run(directory, *(groups[number] for number in unfinished)))
@@ -148,18 +145,18 @@ def _results(directory: Path, groups: list[list[Crawl]]) -> list[list[Result]]:
     return found
 
 
-def _contents(parts: list[Result]) -> set[Any]:
+def _contents(parts):
     return {item["content"] for one in parts for item in one.items}
 
 
-def _counts(parts: list[Result]) -> Counter[str]:
+def _counts(parts):
     counts = Counter[str]()
     for part in parts:
         counts.update({key: value for key, value in part.stats.items() if type(value) is int})
     return counts
 
 
-def _told(case: Case, parts: list[Result]) -> dict[str, Any]:
+def _told(case, parts):
     counts = _counts(parts)
     ours = {
         key.removeprefix("simhash/"): number
@@ -184,7 +181,7 @@ def _told(case: Case, parts: list[Result]) -> dict[str, Any]:
     }
 
 
-def main(*arguments: str) -> None:
+def main(*arguments):
     """Compare crawls, and print the results."""
     if arguments[0] == "ways":
         cases = ways(*arguments[1:])

@@ -63,20 +63,20 @@ class Result:
     error: dict[str, str] | None
     log: str
 
-    def seen(self, what: str = "callback") -> list[str]:
+    def seen(self, what="callback"):
         """Return the paths of the pages that callbacks (or errbacks) saw, in order."""
         return [event["path"] for event in self.events if event["what"] == what]
 
-    def event(self, path: str, what: str = "callback") -> dict[str, Any]:
+    def event(self, path, what="callback"):
         """Return the only event of a page."""
         [event] = [e for e in self.events if e["path"] == path and e["what"] == what]
         return event
 
-    def stat(self, name: str) -> Any:
+    def stat(self, name):
         """Return a count under ``simhash/``; 0 if there is none."""
         return self.stats.get(f"simhash/{name}", 0)
 
-    def simhash_stats(self) -> dict[str, Any]:
+    def simhash_stats(self):
         """Return our stats except the times, without the prefix."""
         return {
             name.removeprefix("simhash/"): value
@@ -84,12 +84,12 @@ class Result:
             if name.startswith("simhash/") and "/time/" not in name
         }
 
-    def lines(self, *parts: str) -> list[str]:
+    def lines(self, *parts):
         """Return the lines of the log that hold all of the parts."""
         return [line for line in self.log.splitlines() if all(part in line for part in parts)]
 
 
-def child_environment(**changes: str) -> dict[str, str]:
+def child_environment(**changes):
     """Return the environment of a child; it shares jieba's cache with this process."""
     environment = {name: value for name, value in os.environ.items() if "SCRAPY" not in name}
     environment.setdefault(
@@ -99,7 +99,7 @@ def child_environment(**changes: str) -> dict[str, str]:
     return environment | changes
 
 
-def python(*arguments: object, cwd: Path | None = None, code: int = 0, **environment: str) -> Any:
+def python(*arguments, cwd=None, code=0, **environment):
     """Run Python with these arguments to this exit code, in an environment as that of a crawl."""
     ran = subprocess.run(
         [sys.executable, *map(str, arguments)],
@@ -113,7 +113,7 @@ def python(*arguments: object, cwd: Path | None = None, code: int = 0, **environ
     return ran
 
 
-def scrapy(*arguments: object, cwd: Path, code: int = 0, **environment: str) -> str:
+def scrapy(*arguments, cwd, code=0, **environment):
     """Run a command of Scrapy to this exit code, and return what it wrote."""
     with tempfile.NamedTemporaryFile() as output:
         path = Path(output.name)
@@ -123,9 +123,7 @@ def scrapy(*arguments: object, cwd: Path, code: int = 0, **environment: str) -> 
     return said
 
 
-def _fork(
-    module: str, arguments: list[str], cwd: Path, environment: dict[str, str], output: Path
-) -> int:
+def _fork(module, arguments, cwd, environment, output):
     """Run a module in a child, and return its exit code; on time-out, kill it and all that it
     started.
     """
@@ -143,9 +141,7 @@ def _fork(
     return child.exitcode
 
 
-def _run_module(
-    module: str, arguments: list[str], cwd: Path, environment: dict[str, str], output: Path
-) -> None:
+def _run_module(module, arguments, cwd, environment, output):
     os.setsid()
     descriptor = os.open(output, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
     os.dup2(descriptor, 1)
@@ -165,13 +161,7 @@ def _run_module(
         atexit._run_exitfuncs()
 
 
-def run(
-    directory: Path,
-    *groups: Crawl | list[Crawl],
-    process: str = "AsyncCrawlerProcess",
-    process_settings: dict[str, Any] | None = None,
-    setup: str | None = None,
-) -> list[Result]:
+def run(directory, *groups, process="AsyncCrawlerProcess", process_settings=None, setup=None):
     """Run groups of crawls in one child, one after the other; the crawls of a list at once.
 
     Indexes lie in `directory` (SIMHASH_DIR) unless a crawl says otherwise, and the plugin is on.
@@ -205,30 +195,26 @@ def run(
         return [Result(**crawl) for crawl in json.loads(outcome.read_text(encoding="ascii"))]
 
 
-def crawled(
-    directory: Path, requests: list[Any], settings: dict[str, Any] | None = None, **more: Any
-) -> Result:
+def crawled(directory, requests, settings=None, **more):
     """Return the result of one crawl; arguments are those of `Crawl`."""
     [result] = run(directory, Crawl(requests, settings or {}, **more))
     return result
 
 
-def run_named(directory: Path, crawls: dict[str, Crawl], **how: Any) -> dict[str, Result]:
+def run_named(directory, crawls, **how):
     """Run crawls one after the other, each named by its key; return their results by name."""
     series = run_series(directory, {name: [crawl] for name, crawl in crawls.items()}, **how)
     return {name: result for name, [result] in series.items()}
 
 
-def run_series(
-    directory: Path, series: dict[str, list[Crawl]], **how: Any
-) -> dict[str, list[Result]]:
+def run_series(directory, series, **how):
     """Run series of crawls, one after the other; those of a series have its name, and its index."""
     named = [replace(crawl, name=name) for name, crawls in series.items() for crawl in crawls]
     results = iter(run(directory, *named, **how))
     return {name: [next(results) for _ in crawls] for name, crawls in series.items()}
 
 
-def index_settings(directory: Path) -> dict[str, Any]:
+def index_settings(directory):
     """Return the settings of an index in Redis, if CRAWL_WITH_REDIS has the URL of a server."""
     url = os.environ.get("CRAWL_WITH_REDIS")
     if not url:
@@ -240,7 +226,7 @@ def index_settings(directory: Path) -> dict[str, Any]:
     }
 
 
-def _base_settings() -> dict[str, Any]:
+def _base_settings():
     return {
         "ADDONS": ADDONS,
         "SIMHASH_ENABLED": True,
@@ -254,7 +240,7 @@ def _base_settings() -> dict[str, Any]:
     }
 
 
-def _plain(crawl: Crawl, directory: Path, process_settings: dict[str, Any]) -> dict[str, Any]:
+def _plain(crawl, directory, process_settings):
     return {
         "spider": crawl.spider,
         "name": crawl.name,

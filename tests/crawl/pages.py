@@ -1,19 +1,16 @@
 """Pages for the crawls: articles in a site's template, and their near-duplicates."""
 
 import random
-from collections.abc import Iterable
 from html import escape
-
-from tests.crawl.site import Site
 
 _SYLLABLES = "ba de fi go hu ka le mi no pu ra se ti vo wu xa ye zi".split()
 
 
-def story(seed: object, paragraphs: int = 3) -> str:
+def story(seed, paragraphs=3):
     """Return paragraphs of four sentences each, the same for the same seed."""
     chance = random.Random(str(seed))
 
-    def words(count: int) -> str:
+    def words(count):
         return " ".join("".join(chance.choices(_SYLLABLES, k=3)) for _ in range(count))
 
     sentences = [f"{words(6)}, {words(7)}".capitalize() for _ in range(4 * paragraphs)]
@@ -59,14 +56,7 @@ ARTICLES = {name: (title, story(name)) for name, title in _TITLES.items()} | {
 NAVIGATION = ("Home", "Archive", "Weather", "Contact")
 
 
-def page(
-    name: str,
-    *,
-    copy: int | None = None,
-    links: Iterable[str] = (),
-    append: str = "",
-    head: str = "",
-) -> str:
+def page(name, *, copy=None, links=(), append="", head=""):
     """Return an article, or a text made from a name, as a page.
 
     :param copy: makes a near-duplicate: another number in the text, another navigation.
@@ -88,7 +78,7 @@ def page(
     )
 
 
-def put_articles(site: Site, *articles: str) -> list[str]:
+def put_articles(site, *articles):
     """Put articles, each told as its path, its name and the number of a copy. Return their URLs."""
     return [
         site.put(path, page(name, copy=int(copy[0]) if copy else None))

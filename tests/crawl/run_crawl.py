@@ -13,7 +13,6 @@ import sys
 from contextlib import suppress
 from dataclasses import asdict, is_dataclass
 from pathlib import Path
-from typing import Any
 
 from itemadapter import ItemAdapter
 from scrapy import signals
@@ -24,7 +23,6 @@ from scrapy.settings.default_settings import TWISTED_REACTOR
 from scrapy.utils.misc import load_object
 from scrapy.utils.reactor import install_reactor
 from twisted.internet.defer import Deferred
-from twisted.python.failure import Failure
 
 PROCESSES = {one.__name__: one for one in (AsyncCrawlerProcess, CrawlerProcess)}
 LOG_FORMAT = "%(levelname)s [%(name)s] %(message)s"
@@ -33,11 +31,11 @@ LOG_FORMAT = "%(levelname)s [%(name)s] %(message)s"
 class Recorder:
     """Listens to one crawl."""
 
-    def __init__(self, crawler: Crawler, log: io.StringIO) -> None:
+    def __init__(self, crawler, log):
         self._crawler = crawler
         self._log = log
-        self._spider: Any = None
-        self._told: dict[str, Any] = {"items": [], "dropped": [], "item_errors": []}
+        self._spider = None
+        self._told = {"items": [], "dropped": [], "item_errors": []}
         self._told |= {"finish_reason": None, "error": None}
         for name in (
             "spider_opened",
@@ -48,28 +46,28 @@ class Recorder:
         ):
             crawler.signals.connect(getattr(self, name), signal=getattr(signals, name))
 
-    def spider_opened(self, spider: Any) -> None:
+    def spider_opened(self, spider):
         self._spider = spider
 
-    def spider_closed(self, spider: Any, reason: str) -> None:
+    def spider_closed(self, spider, reason):
         self._told["finish_reason"] = reason
 
-    def item_scraped(self, item: Any) -> None:
+    def item_scraped(self, item):
         self._told["items"].append(_plain_item(item))
 
-    def item_dropped(self, item: Any, exception: Exception) -> None:
+    def item_dropped(self, item, exception):
         dropped = {"item": _plain_item(item), "exception": type(exception).__name__}
         self._told["dropped"].append(dropped)
 
-    def item_error(self, failure: Any) -> None:
+    def item_error(self, failure):
         self._told["item_errors"].append(repr(failure.value))
 
-    def ended(self, failure: Failure | None) -> None:
+    def ended(self, failure):
         if failure is not None:
             error = failure.value
             self._told["error"] = {"type": type(error).__name__, "message": str(error)}
 
-    def result(self) -> dict[str, Any]:
+    def result(self):
         stats = None
         with suppress(RuntimeError):  # newer Scrapys raise if the crawl did not get that far
             stats = self._crawler.stats
@@ -83,28 +81,28 @@ class Recorder:
 class Run:
     """Groups of crawls in one process."""
 
-    def __init__(self, scenario: dict[str, Any]) -> None:
+    def __init__(self, scenario):
         self._groups = scenario["groups"]
         self._settings = settings = scenario["process_settings"]
         if scenario["process"] == "CrawlerProcess":
             install_reactor(settings.get("TWISTED_REACTOR", TWISTED_REACTOR))
-        self._process: Any = PROCESSES[scenario["process"]](Settings(settings))
-        self._recorders: list[Recorder] = []
+        self._process = PROCESSES[scenario["process"]](Settings(settings))
+        self._recorders = []
         self._handler = logging.StreamHandler()
 
-    def results(self) -> list[dict[str, Any]]:
+    def results(self):
         self._next_group()
         self._process.start()
         return [recorder.result() for recorder in self._recorders]
 
-    def _next_group(self) -> None:
+    def _next_group(self):
         if not self._groups:
             return
         group = self._groups.pop(0)
         log = self._new_log()
         running = len(group)
 
-        def done(failure: Failure | None, recorder: Recorder) -> None:
+        def done(failure, recorder):
             nonlocal running
             recorder.ended(failure)
             running -= 1
@@ -120,7 +118,7 @@ class Run:
                 crawling = Deferred.fromFuture(crawling)
             crawling.addBoth(done, recorder)
 
-    def _new_log(self) -> io.StringIO:
+    def _new_log(self):
         log = io.StringIO()
         logging.getLogger().removeHandler(self._handler)
         self._handler = logging.StreamHandler(log)
@@ -130,25 +128,25 @@ class Run:
         return log
 
 
-def _spider_class(crawl: dict[str, Any]) -> type:
+def _spider_class(crawl):
     spider_class = load_object(crawl["spider"])
-    attributes: dict[str, Any] = {"name": crawl["name"]}
+    attributes = {"name": crawl["name"]}
     if crawl["custom_settings"] is not None:
         attributes["custom_settings"] = crawl["custom_settings"]
     return type(spider_class.__name__, (spider_class,), attributes)
 
 
-def _plain_item(item: Any) -> dict[str, Any]:
+def _plain_item(item):
     if not ItemAdapter.is_item(item):
         return {"object": type(item).__name__}
     return ItemAdapter(item).asdict()
 
 
-def _as_json(value: Any) -> Any:
+def _as_json(value):
     return asdict(value) if is_dataclass(value) and not isinstance(value, type) else repr(value)
 
 
-def main(scenario_path: str, result_path: str) -> None:
+def main(scenario_path, result_path):
     scenario = json.loads(Path(scenario_path).read_text(encoding="utf-8"))
     # A crawl that waits while it is idle looks again after this time, not after 5 s.
     ExecutionEngine._SLOT_HEARTBEAT_INTERVAL = 0.1

@@ -1,11 +1,10 @@
 """A site on loopback whose pages the tests write, and which records its requests."""
 
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import Any
 
 HTML = {"Content-Type": "text/html; charset=utf-8"}
 
@@ -20,26 +19,26 @@ class Answer:
     barrier: threading.Barrier | None = None
 
 
-def html(body: str) -> Answer:
+def html(body):
     return Answer(body.encode(), headers=HTML)
 
 
 class Site:
-    def __init__(self, address: str) -> None:
+    def __init__(self, address):
         self._address = address
-        self._answers: dict[str, list[Answer]] = {}
-        self.hits: list[str] = []
+        self._answers = {}
+        self.hits = []
 
     def put(
         self,
-        path: str,
-        body: str | bytes,
+        path,
+        body,
         *,
-        status: int = 200,
-        content_type: str | None = HTML["Content-Type"],
-        location: str | None = None,
-        barrier: threading.Barrier | None = None,
-    ) -> str:
+        status=200,
+        content_type=HTML["Content-Type"],
+        location=None,
+        barrier=None,
+    ):
         """Serve a body under a path from now on. Return its URL."""
         headers = {} if content_type is None else {"Content-Type": content_type}
         if location is not None:
@@ -47,19 +46,19 @@ class Site:
         content = body.encode() if isinstance(body, str) else body
         return self.put_turns(path, Answer(content, status, headers, barrier))
 
-    def put_turns(self, path: str, *answers: Answer) -> str:
+    def put_turns(self, path, *answers):
         """Serve the answers under a path, one after the other; the last one stays. Return its URL."""
         self._answers[path] = list(answers)
         return self.url(path)
 
-    def url(self, path: str) -> str:
+    def url(self, path):
         return self._address + path
 
-    def hit(self, path: str) -> int:
+    def hit(self, path):
         """Return the number of requests for a path."""
         return self.hits.count(path)
 
-    def answer(self, path: str) -> Answer:
+    def answer(self, path):
         self.hits.append(path)
         answers = self._answers.get(path)
         if answers is None:
@@ -72,7 +71,7 @@ class _Server(ThreadingHTTPServer):
     request_queue_size = 256
     site: Site
 
-    def handle_error(self, request: object, client_address: object) -> None:
+    def handle_error(self, request, client_address):
         """Ignore a client that went away."""
 
 
@@ -80,7 +79,7 @@ class Handler(BaseHTTPRequestHandler):
     server: _Server
     timeout = 30
 
-    def _respond(self) -> None:
+    def _respond(self):
         self.rfile.read(int(self.headers.get("Content-Length", 0)))
         answer = self.server.site.answer(self.path)
         if answer.barrier is not None:
@@ -96,12 +95,12 @@ class Handler(BaseHTTPRequestHandler):
 
     do_GET = do_POST = _respond  # noqa: N815 - their names there
 
-    def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - its name there
+    def log_message(self, format, *args):  # noqa: A002 - its name there
         """Say nothing."""
 
 
 @contextmanager
-def serving(make: Callable[[str], Site] = Site) -> Iterator[Any]:
+def serving(make=Site):
     """Serve a site while the block runs.
 
     :param make: returns the site, from its address.

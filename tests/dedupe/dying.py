@@ -3,10 +3,8 @@
 import os
 import shutil
 import signal
-from collections.abc import Callable
 from multiprocessing import get_context
 from pathlib import Path
-from typing import Any
 
 from scrapy_simhash.dedupe import run as run_module
 from scrapy_simhash.dedupe import writing
@@ -32,7 +30,7 @@ STEPS = {
 }
 
 
-def die(folder: Path, step: str, count: int) -> None:
+def die(folder, step, count):
     """De-duplicate in a process that is killed before that call of a step, and wait for that."""
     process = get_context("forkserver").Process(target=_run, args=(folder, step, count))
     process.start()
@@ -40,7 +38,7 @@ def die(folder: Path, step: str, count: int) -> None:
     assert process.exitcode == -signal.SIGKILL
 
 
-def dying_at(count: int, method: Callable[..., Any]) -> Callable[..., Any]:
+def dying_at(count, method):
     """Return the function, but kill the process before this call of it."""
     calls = 0
 
@@ -54,7 +52,7 @@ def dying_at(count: int, method: Callable[..., Any]) -> Callable[..., Any]:
     return dying
 
 
-def _run(folder: Path, step: str, count: int) -> None:
+def _run(folder, step, count):
     where, name = STEPS[step]
     method = getattr(where, name)
 

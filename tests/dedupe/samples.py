@@ -2,9 +2,7 @@
 
 import json
 import random
-from pathlib import Path
 
-from scrapy_simhash.dedupe.judging import DedupeSummary
 from scrapy_simhash.dedupe.options import STANDARD_OUTPUT, DedupeOptions, DedupePaths
 from scrapy_simhash.dedupe.run import dedupe
 from scrapy_simhash.scheme import PRESETS
@@ -15,12 +13,12 @@ _VOCABULARY = [
 ]
 
 
-def words(seed: int, count: int = 120) -> list[str]:
+def words(seed, count=120):
     """Return words that depend on the seed alone."""
     return random.Random(seed).choices(_VOCABULARY, k=count)
 
 
-def text(seed: int, *, edited: int | None = None, count: int = 120) -> str:
+def text(seed, *, edited=None, count=120):
     """Return the text of a seed, with one word edited if `edited` is a number."""
     made = words(seed, count)
     if edited is not None:
@@ -28,10 +26,10 @@ def text(seed: int, *, edited: int | None = None, count: int = 120) -> str:
     return " ".join(made)
 
 
-def records(count: int, seed: int = 0) -> list[dict[str, str]]:
+def records(count, seed=0):
     """Return records, a third of which are near-duplicates of earlier ones."""
     chance = random.Random(seed)
-    made: list[dict[str, str]] = []
+    made = []
     for number in range(count):
         of = chance.randrange(number) if number and chance.random() < 0.34 else None
         body = (
@@ -43,26 +41,24 @@ def records(count: int, seed: int = 0) -> list[dict[str, str]]:
     return made
 
 
-def json_lines(values: list[dict[str, str]]) -> bytes:
+def json_lines(values):
     """Return JSON lines as Scrapy writes them."""
     return b"".join(json.dumps(value).encode() + b"\n" for value in values)
 
 
-def read_lines(path: Path) -> list[dict[str, object]]:
+def read_lines(path):
     """Return the values in a file of JSON lines."""
     return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
 
 
-def options(preset: str = "wide", **changes: object) -> DedupeOptions:
+def options(preset="wide", **changes):
     """Return options with the scheme and distance of a preset."""
     chosen = PRESETS[preset]
     told = {"scheme": chosen.scheme, "max_distance": chosen.max_distance, "workers": 1}
     return DedupeOptions(**{**told, **changes})
 
 
-def run(
-    folder: Path, *files: str, out: str | Path | None = "out", **changes: object
-) -> DedupeSummary:
+def run(folder, *files, out="out", **changes):
     """De-duplicate files in a folder."""
     asked = {
         name: changes.pop(name)
@@ -80,16 +76,14 @@ def run(
     )
 
 
-def http_response(body: bytes, *headers: str, status: str = "200 OK") -> bytes:
+def http_response(body, *headers, status="200 OK"):
     """Return an HTTP response as a server sends it: HTML, unless headers say otherwise."""
     told = headers or ("Content-Type: text/html",)
     head = "\r\n".join((f"HTTP/1.1 {status}", *told, "", "")).encode("latin-1")
     return head + body
 
 
-def warc_record(
-    kind: str, block: bytes, url: str = "https://example.com/", content_type: str | None = None
-) -> bytes:
+def warc_record(kind, block, url="https://example.com/", content_type=None):
     """Return a WARC record as any tool writes it."""
     types = {"warcinfo": "application/warc-fields"}
     known = content_type or types.get(kind, f"application/http; msgtype={kind}")

@@ -10,7 +10,7 @@ ARTICLE = "<h1>Ferries</h1>" + "".join(f"<p>{text}</p>" for text in PARAGRAPHS)
 LONG = "We crossed twice last summer, and both times the captain waved from the bridge to us. "
 
 
-def aside_in(html: str) -> bool:
+def aside_in(html):
     """Return True if the page's only "voice" is in an aside, and the text after it is not."""
     page = f"{ARTICLE}{html}<p>the last line</p>"
     assert "the last line" in texts(page, aside=False)

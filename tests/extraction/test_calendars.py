@@ -9,13 +9,13 @@ WEEKDAYS = "<tr>" + "".join(f"<th>{day}" for day in "Mo Tu We Th Fr Sa Su".split
 HEAD = "<tr><th><a href=/m/4>April</a><th colspan=5>May 2031<th><a href=/m/6>June</a>" + WEEKDAYS
 
 
-def month(cell: str, before: str = HEAD, days: range = range(1, 32)) -> str:
+def month(cell, before=HEAD, days=range(1, 32)):
     """Return a table of the days, in rows of seven."""
     cells = "".join("<tr>" * (day % 7 == 1) + "<td>" + cell.format(day=day) for day in days)
     return f"<table>{before}{cells}</table>"
 
 
-def page(table: str) -> str:
+def page(table):
     return f"<h1>Meetings</h1><p>{PARAGRAPHS[0]}</p>{table}<p>{PARAGRAPHS[1]}</p>"
 
 

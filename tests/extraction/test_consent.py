@@ -11,7 +11,7 @@ BUTTON = "<button>Accept</button>"
 PAGE = "<h1>Boats</h1><p>one</p>{}<p>three</p>"
 
 
-def found(html: str) -> list[str]:
+def found(html):
     elements = Page(prepared(PAGE.format(html)), Selectors()).elements
     return [element.text_content() for element in consent_elements(elements)]
 

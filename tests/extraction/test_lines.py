@@ -8,18 +8,18 @@ from hypothesis import strategies as st
 
 from scrapy_simhash.extraction import Page, extract, prepared
 from scrapy_simhash.extraction.chrome import is_hidden
-from scrapy_simhash.extraction.lines import Line, count_words
+from scrapy_simhash.extraction.lines import count_words
 from scrapy_simhash.extraction.selectors import Selectors
 from tests.samples import CHINESE
 
 ROOT = Path(__file__).parents[2]
 
 
-def lines(html: str) -> list[Line]:
+def lines(html):
     return Page(prepared(html), Selectors()).lines
 
 
-def texts(html: str, **wanted: bool) -> str:
+def texts(html, **wanted):
     """Return the texts of the wanted lines, joined by bars."""
     found = [
         line for line in lines(html) if all(getattr(line, name) == wanted[name] for name in wanted)

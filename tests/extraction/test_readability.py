@@ -16,7 +16,7 @@ LONG = (
 )
 
 
-def letters(text: str) -> str:
+def letters(text):
     return "".join(text.split())
 
 
@@ -34,15 +34,15 @@ class WithoutChoices(Document):
         return root
 
 
-def stock(html: str) -> str:
+def stock(html):
     return extract(WithoutChoices(html).summary(html_partial=True), "text").text
 
 
-def lean(html: str) -> str:
+def lean(html):
     return extract(html, "readability-only").text
 
 
-def body(*pieces: str) -> str:
+def body(*pieces):
     return f"<html><head><title>News</title></head><body>{''.join(pieces)}</body></html>"
 
 
@@ -82,7 +82,7 @@ CLASSES = [
 STYLES = ["hidden", "style='display:none'", "style='visibility: hidden'", "style='color:red'"]
 
 
-def random_page(chance: random.Random, depth: int = 0) -> str:
+def random_page(chance, depth=0):
     pieces = []
     for _ in range(chance.randint(2, 5)):
         if depth > 5 or chance.random() < 0.35:

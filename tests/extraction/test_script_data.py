@@ -25,16 +25,16 @@ CODE = (
 )
 
 
-def escaped(value: object) -> str:
+def escaped(value):
     return json.dumps(json.dumps(value))
 
 
-def pushed(text: str) -> str:
+def pushed(text):
     element = ["$", "div", None, {"className": "a b", "children": [["$", "p", None, text]]}]
     return json.dumps(f"7:{json.dumps(element)}\n")
 
 
-def hexadecimal(text: str) -> str:
+def hexadecimal(text):
     return "".join(one if one.isalnum() else f"\\x{ord(one):02x}" for one in text)
 
 

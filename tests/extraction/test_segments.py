@@ -13,7 +13,7 @@ WORDS = "the ferry harbour bread post island rain storm boats captain night pier
 NAVIGATION = [Line(f"Link {number}", 2, 6) for number in range(12)]
 
 
-def line(words: int, name: str = "text", *, link: bool = False, **marks: bool) -> Line:
+def line(words, name="text", *, link=False, **marks):
     text = " ".join([name] * words)
     return Line(text, words, len(text) if link else 0, **marks)
 
@@ -56,7 +56,7 @@ class TestSteps:
         assert content_lines([*topics[:60], *rules]) == rules
 
 
-def table(head: str, rows: list[str]) -> str:
+def table(head, rows):
     body = "".join(
         f"<tr>{''.join(f'<td>{cell}</td>' for cell in row.split())}</tr>" for row in rows
     )
@@ -138,7 +138,7 @@ class TestAListBesideItsIntroduction:
 
     NAMES = "Hill Dale Moor Lake Ford".split()
 
-    def page(self, first: int, form: str, count: int = 50, between: str = "") -> str:
+    def page(self, first, form, count=50, between=""):
         rows = "".join(
             form.format(n=n, name=self.NAMES[n % 5]) for n in range(first, first + count)
         )
@@ -180,7 +180,7 @@ class TestDocuments:
     """A page that declares its heading to be an article, a posting or a recipe is no listing."""
 
     @staticmethod
-    def page(links: str, declared: str, words: int = 160, heading: str = "Bread soup") -> str:
+    def page(links, declared, words=160, heading="Bread soup"):
         text = "".join(f"<p>{PARAGRAPHS[0]} {number}</p>" for number in range(words // 30 + 1))
         entries = "".join(
             f"<h3><a href=/{links}/{n}>{' '.join([links] * 12)} {n}</a></h3>" for n in range(30)

@@ -19,7 +19,7 @@ PAGE = (
 )
 
 
-def selected(*select: str, remove: tuple[str, ...] = (), page: str = PAGE) -> Extraction:
+def selected(*select, remove=(), page=PAGE):
     return extract(page, selectors=Selectors(select, remove))
 
 

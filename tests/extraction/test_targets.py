@@ -47,9 +47,7 @@ def test_any_target_has_pieces_or_none(target):
     assert all(pieces_of(target))
 
 
-def cases(
-    first: int, count: int = 20, form: str = "<li><a href='{url}'>Case {n} of Hill</a>"
-) -> str:
+def cases(first, count=20, form="<li><a href='{url}'>Case {n} of Hill</a>"):
     """Return a list of links to as many cases, the first one with a number."""
     return "".join(form.format(url=f"/case/{n}", n=n) for n in range(first, first + count))
 

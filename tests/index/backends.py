@@ -1,20 +1,16 @@
 """The back ends that the contract's tests run over, and raw looks into an index on disk."""
 
 import struct
-from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from scrapy_simhash import Scheme
-from scrapy_simhash.confirmation import Confirmation
 from scrapy_simhash.index import Index, TablePlan, database_kind, entry_tables, open_index, records
-from scrapy_simhash.index.base import Entry, Match, Observation
-from scrapy_simhash.index.database import Database, MemoryDatabase
+from scrapy_simhash.index.database import MemoryDatabase
 from scrapy_simhash.index.index import rules_of
 from scrapy_simhash.index.manifest import Manifest
 from scrapy_simhash.index.store import Store
@@ -31,7 +27,7 @@ FAR = (0x0000, 0x00FF, 0xFF00, 0xFFFF)  # at least 8 bits from each other
 PACKAGES = {"leveldb": "plyvel", "rocksdb": "rocksdict"}
 
 
-def kind_parameter(kind: str, value: str | None = None) -> object:
+def kind_parameter(kind, value=None):
     """A test's parameter for that kind of index, skipped where its package is not installed."""
     package = PACKAGES.get(kind)
     missing = package is not None and find_spec(package) is None
@@ -45,9 +41,7 @@ INSTALLED_KINDS = [kind for kind, package in PACKAGES.items() if find_spec(packa
 
 
 @contextmanager
-def small_tables(
-    *, unsorted: int = 3, memory: int = 7, step: int = 4, few: int = 1
-) -> Iterator[None]:
+def small_tables(*, unsorted=3, memory=7, step=4, few=1):
     """Tables that are made meanwhile sort after so few rows, and write files bit by bit."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(tables, "UNSORTED_ROWS", unsorted)
@@ -59,17 +53,17 @@ def small_tables(
         yield
 
 
-def flip(fingerprint: int, *bits: int) -> int:
+def flip(fingerprint, *bits):
     for bit in bits:
         fingerprint ^= 1 << bit
     return fingerprint
 
 
-def seen(observation: Observation) -> tuple[str, str | None, int | None]:
+def seen(observation):
     return observation.kind, observation.representative, observation.distance
 
 
-def found(matches: list[Match]) -> list[tuple[str, int, int]]:
+def found(matches):
     return [(match.key, match.fingerprint, match.distance) for match in matches]
 
 
@@ -78,19 +72,12 @@ class MemoryBackend:
 
     name = "memory"
 
-    def __init__(self, plan: TablePlan = PLAN) -> None:
+    def __init__(self, plan=PLAN):
         self.database = MemoryDatabase()
         self._manifest = Manifest(Scheme(bits=plan.bits), plan, K, "memory")
-        self._store: Store | None = None
+        self._store = None
 
-    def open(
-        self,
-        *,
-        max_distance: int = K,
-        incremental: bool = False,
-        confirmation: Confirmation | None = None,
-        crawl_start: int | None = None,
-    ) -> Index:
+    def open(self, *, max_distance=K, incremental=False, confirmation=None, crawl_start=None):
         if self._store is None or not self._store.users:
             self._store = Store(self.database, self._manifest)
         rules = rules_of(self._store, max_distance, confirmation, incremental, crawl_start)
@@ -106,10 +93,10 @@ class DatabaseBackend:
     plan: TablePlan = PLAN
 
     @property
-    def url(self) -> str:
+    def url(self):
         return f"{self.name}:{self.directory}"
 
-    def open(self, *, max_distance: int = K, **options: Any) -> Index:
+    def open(self, *, max_distance=K, **options):
         scheme = Scheme(bits=self.plan.bits)
         return open_index(self.url, scheme, max_distance=max_distance, plan=self.plan, **options)
 
@@ -117,24 +104,24 @@ class DatabaseBackend:
 Backend = MemoryBackend | DatabaseBackend
 
 
-def make_backend(name: str, directory: Path, plan: TablePlan = PLAN) -> Backend:
+def make_backend(name, directory, plan=PLAN):
     return MemoryBackend(plan) if name == "memory" else DatabaseBackend(name, directory, plan)
 
 
-def opened_database(directory: Path) -> closing[Database]:
+def opened_database(directory):
     """The database of an index that nobody has open."""
     manifest = Manifest.read(directory)
     kind = database_kind(manifest.database)
     return closing(kind(str(directory), manifest.database_path(directory)))
 
 
-def rows(directory: Path) -> dict[bytes, bytes]:
+def rows(directory):
     """All rows of a closed index, in their order."""
     with opened_database(directory) as database:
         return dict(database.rows(b"", b"\xff" * 9))
 
 
-def check_rows(stored: dict[bytes, bytes], plan: TablePlan) -> dict[str, Entry]:
+def check_rows(stored, plan):
     """The entries of an index by page key, after checking that its rows fit each other, by their
     description alone.
     """
@@ -163,12 +150,12 @@ def check_rows(stored: dict[bytes, bytes], plan: TablePlan) -> dict[str, Entry]:
     return by_key
 
 
-def checked_entries(directory: Path, plan: TablePlan) -> dict[str, Entry]:
+def checked_entries(directory, plan):
     """The entries of an index that nobody has open; see `check_rows`."""
     return check_rows(rows(directory), plan)
 
 
-def files(directory: Path) -> dict[str, bytes | None]:
+def files(directory):
     """Every file below a directory with its bytes; None for directories."""
     return {
         str(path.relative_to(directory)): path.read_bytes() if path.is_file() else None

@@ -10,17 +10,15 @@ import random
 import resource
 import signal
 import sys
-from collections.abc import Iterator
 from importlib import import_module
 from importlib.util import find_spec
-from io import FileIO
 from itertools import count, islice
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from scrapy_simhash import Scheme, open_index
 from scrapy_simhash.errors import StorageError
-from scrapy_simhash.index import Index, TablePlan, manifest, rows
+from scrapy_simhash.index import TablePlan, manifest, rows
 from scrapy_simhash.index.tables import runs, tables
 
 # Narrow prefixes, so that many fingerprints share one.
@@ -30,18 +28,11 @@ K = 3
 KNOWN = [random.Random(number).getrandbits(64) for number in range(12)]
 
 
-def say(*words: object) -> None:
+def say(*words):
     os.write(1, (" ".join(map(str, words)) + "\n").encode())
 
 
-def opened(
-    kind: str,
-    directory: str,
-    *,
-    plan: TablePlan = PLAN,
-    incremental: bool = True,
-    sync: str = "everysec",
-) -> Index:
+def opened(kind, directory, *, plan=PLAN, incremental=True, sync="everysec"):
     return open_index(
         f"{kind}:{directory}",
         Scheme(bits=plan.bits),
@@ -60,7 +51,7 @@ class Operation(NamedTuple):
     then: str
 
 
-def operations(run: int) -> Iterator[Operation]:
+def operations(run):
     """What the writer of that number does: the same each time, without an end."""
     rng = random.Random(run)
     made = []
@@ -87,7 +78,7 @@ def operations(run: int) -> Iterator[Operation]:
         yield Operation(key, fingerprint, then)
 
 
-def carry_out(index: Index, operation: Operation) -> str:
+def carry_out(index, operation):
     """At most one page or line is written. Returns what the observation was."""
     observation = index.observe(operation.key, operation.fingerprint)
     if operation.then == "confirm":
@@ -97,12 +88,12 @@ def carry_out(index: Index, operation: Operation) -> str:
     return observation.kind
 
 
-def database_class(kind: str) -> type:
+def database_class(kind):
     name = {"leveldb": "LevelDB", "rocksdb": "RocksDB"}[kind]
     return getattr(import_module(f"scrapy_simhash.index.{kind}"), name)
 
 
-def shrink(kind: str) -> None:
+def shrink(kind):
     """Write files of tables and of the database all the time."""
     tables.UNSORTED_ROWS, tables.MEMORY_ROWS, tables.FEW_ROWS = 5, 16, 1
     runs.STEP_POSITIONS = 4
@@ -113,16 +104,7 @@ def shrink(kind: str) -> None:
         module._WRITE_BUFFER_BYTES //= 256
 
 
-def write(
-    kind: str,
-    directory: str,
-    run: int,
-    sync: str,
-    stop: int,
-    *,
-    dies_at: str = "",
-    say_synced: bool = False,
-) -> None:
+def write(kind, directory, run, sync, stop, *, dies_at="", say_synced=False):
     """Carry out operations, and say so after each; then close the index.
 
     :param dies_at: ``before 7`` or ``after 7``: this process kills itself at its seventh write to
@@ -151,18 +133,18 @@ class Killer:
     files count as writes, too: those of tables.
     """
 
-    def __init__(self, kind: str, dies_at: str) -> None:
+    def __init__(self, kind, dies_at):
         self._class = database_class(kind)
         self._when, _, number = dies_at.partition(" ")
         self._left = self._number = int(number) if number.isdecimal() else 0
 
-    def install(self, *, files: bool = False) -> None:
+    def install(self, *, files=False):
         self._wrap(self._class, "write")
         if files or self._number > 1:
             self._wrap(os, "fsync")
             self._wrap(type(Path()), "replace")
 
-    def _wrap(self, owner: Any, name: str) -> None:
+    def _wrap(self, owner, name):
         original = getattr(owner, name)
 
         def do(*arguments, **named):
@@ -181,10 +163,10 @@ class Killer:
 class SteadyClock:
     """A step further at each look, so that a write is synced once in a while."""
 
-    def __init__(self, step_s: float) -> None:
+    def __init__(self, step_s):
         self._now_s, self._step_s = 0.0, step_s
 
-    def monotonic(self) -> float:
+    def monotonic(self):
         self._now_s += self._step_s
         return self._now_s
 
@@ -192,13 +174,13 @@ class SteadyClock:
 class SyncedSizes:
     """Says how much of the database's logs is on the disk for sure, after each synced write."""
 
-    def __init__(self, kind: str, path: Path) -> None:
+    def __init__(self, kind, path):
         self._kind, self._path = kind, path
 
-    def logs(self) -> list[Path]:
+    def logs(self):
         return sorted(self._path.glob("*.log"))
 
-    def install(self) -> None:
+    def install(self):
         class_ = database_class(self._kind)
         original, fsync = class_.write, os.fsync
 
@@ -219,14 +201,14 @@ class SyncedSizes:
         class_.write, os.fsync = write, fsync_and_say
 
     @staticmethod
-    def is_same(log: Path, status: os.stat_result) -> bool:
+    def is_same(log, status):
         try:
             return os.path.samestat(log.stat(), status)
         except FileNotFoundError:  # it is in a table file by now
             return False
 
     @staticmethod
-    def say(what: str, logs: list[Path]) -> None:
+    def say(what, logs):
         sizes = {}
         for log in logs:
             try:
@@ -236,7 +218,7 @@ class SyncedSizes:
         say(what, json.dumps(sizes))
 
 
-def hold(kind: str, directory: str) -> None:
+def hold(kind, directory):
     """Keep the index open until a line is read."""
     rng = random.Random(0)
     with opened(kind, directory) as index:
@@ -248,7 +230,7 @@ def hold(kind: str, directory: str) -> None:
     say("closed")
 
 
-def fill(kind: str, directory: str) -> None:
+def fill(kind, directory):
     """Confirm pages on a disk that is full for a while; say which were confirmed."""
     rng = random.Random(1)
     _, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
@@ -283,7 +265,7 @@ def fill(kind: str, directory: str) -> None:
     say("closed")
 
 
-def race(kind: str, directory: str, bits: int) -> None:
+def race(kind, directory, bits):
     """Try to open an index at the same time as another process; close it at the next line."""
     try:
         index = opened(kind, directory, plan=TablePlan(bits, 4))
@@ -296,7 +278,7 @@ def race(kind: str, directory: str, bits: int) -> None:
         index.close()
 
 
-def repair(directory: str, dies_at: str) -> None:
+def repair(directory, dies_at):
     """Repair an index, and die before or after a write of it."""
     from scrapy_simhash.maintenance.check import repair as repair_index
 
@@ -305,7 +287,7 @@ def repair(directory: str, dies_at: str) -> None:
     say("repaired", repair_index(Path(directory)).entries)
 
 
-def keep_up(task: str, kind: str, directories: list[str], dies_at: int) -> None:
+def keep_up(task, kind, directories, dies_at):
     """Make an index anew, and die at a step: a write, a sync, or a change of files."""
     from scrapy_simhash.maintenance import rewriting
     from scrapy_simhash.maintenance.merge import merge
@@ -315,11 +297,11 @@ def keep_up(task: str, kind: str, directories: list[str], dies_at: int) -> None:
     shrink(kind)
     step = count(1)
 
-    def die_here() -> None:
+    def die_here():
         if next(step) == dies_at:
             os.kill(os.getpid(), signal.SIGKILL)
 
-    def dying(class_: Any, name: str) -> None:
+    def dying(class_, name):
         original = getattr(class_, name)
 
         def do(*arguments, **named):
@@ -347,14 +329,14 @@ def keep_up(task: str, kind: str, directories: list[str], dies_at: int) -> None:
 
 
 # Without a buffer: what a forked process reads must not be in this one's.
-_input: FileIO = open(0, "rb", buffering=0, closefd=False)  # noqa: SIM115 - to the end
+_input = open(0, "rb", buffering=0, closefd=False)  # noqa: SIM115 - to the end
 
 
-def read_line() -> str:
+def read_line():
     return _input.readline().decode()
 
 
-def serve() -> None:
+def serve():
     for package, module in (("plyvel", "leveldb"), ("rocksdict", "rocksdb")):
         if find_spec(package):
             import_module(f"scrapy_simhash.index.{module}")
@@ -371,7 +353,7 @@ def serve() -> None:
         say("ended", os.waitstatus_to_exitcode(status))
 
 
-def run(what: str, arguments: dict[str, object]) -> None:
+def run(what, arguments):
     """In the forked process, which never comes back."""
     try:
         globals()[what](**arguments)

@@ -1,21 +1,17 @@
 """One fixture over every back end, and one over every kind of database."""
 
-from collections.abc import Iterator
 from contextlib import nullcontext
-from pathlib import Path
 
 import pytest
 
-from scrapy_simhash.index import Index
-
-from .backends import DATABASE_KINDS, KINDS, Backend, kind_parameter, make_backend, small_tables
-from .redis_servers import RedisBackend, RedisServer, needs_redis, running
+from .backends import DATABASE_KINDS, KINDS, kind_parameter, make_backend, small_tables
+from .redis_servers import RedisBackend, needs_redis, running
 
 REDIS_KINDS = [pytest.param(kind, marks=needs_redis) for kind in ("redis", "redis-cluster")]
 
 
 @pytest.fixture(params=[*KINDS, kind_parameter("leveldb", "leveldb, small"), *REDIS_KINDS])
-def backend(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Backend | RedisBackend]:
+def backend(request, tmp_path):
     """A place for one index, empty at first; one keeps few rows in memory."""
     if request.param.startswith("redis"):
         name = "redis_cluster" if request.param.endswith("cluster") else "redis_server"
@@ -27,25 +23,25 @@ def backend(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Backend 
 
 
 @pytest.fixture(params=DATABASE_KINDS)
-def kind(request: pytest.FixtureRequest) -> str:
+def kind(request):
     return request.param
 
 
 @pytest.fixture
-def index(backend: Backend) -> Iterator[Index]:
+def index(backend):
     with backend.open() as opened:
         yield opened
 
 
 @pytest.fixture(scope="session")
-def redis_cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RedisServer]:
+def redis_cluster(tmp_path_factory):
     """A Redis cluster of three masters."""
     with running(tmp_path_factory.mktemp("cluster"), processes=3) as cluster:
         yield cluster
 
 
 @pytest.fixture(params=REDIS_KINDS)
-def redis_backend(request: pytest.FixtureRequest) -> RedisBackend:
+def redis_backend(request):
     """A place for one index, on one server and on a cluster."""
     name = "redis_cluster" if request.param.endswith("cluster") else "redis_server"
     return RedisBackend(request.getfixturevalue(name))

@@ -1,8 +1,6 @@
 """What an index that died holds, against what it should: the same pages in memory."""
 
-from pathlib import Path
-
-from scrapy_simhash.index import NearDuplicate, records
+from scrapy_simhash.index import records
 from scrapy_simhash.maintenance.check import check
 
 from .backends import MemoryBackend, check_rows, rows
@@ -15,10 +13,10 @@ Content = tuple[dict[str, int], list[tuple[str, str, int, int]]]
 class Expected:
     """What an index holds if the pages of all writers were carried out in memory."""
 
-    def __init__(self) -> None:
+    def __init__(self):
         self._backend = MemoryBackend(PLAN)
 
-    def after(self, run: int, done: list[str], found: Content, *, at_least: int) -> int:
+    def after(self, run, done, found, *, at_least):
         """Catch up with what a writer did until it died, and what was found of that.
 
         :param done: what it said of each page.
@@ -37,12 +35,12 @@ class Expected:
         assert kinds[: len(done)] == done[: len(kinds)]
         return len(kinds)
 
-    def content(self) -> Content:
+    def content(self):
         rows = dict(self._backend.database.rows(b"", b"\xff"))
         return _content(rows) if rows else ({}, [])
 
 
-def content(directory: Path) -> Content:
+def content(directory):
     """The same of an index on disk, after checking that its rows fit each other."""
     if not (directory / "manifest.json").exists():
         return {}, []
@@ -56,7 +54,7 @@ def content(directory: Path) -> Content:
     return entries, log
 
 
-def _content(stored: dict[bytes, bytes]) -> Content:
+def _content(stored):
     log = [
         records.decode_near_duplicate(int.from_bytes(row[1:], "big"), value)
         for row, value in sorted(stored.items())
@@ -66,5 +64,5 @@ def _content(stored: dict[bytes, bytes]) -> Content:
     return entries, [_without_numbers(line) for line in log]
 
 
-def _without_numbers(line: NearDuplicate) -> tuple[str, str, int, int]:
+def _without_numbers(line):
     return line.key, line.representative, line.distance, line.fingerprint

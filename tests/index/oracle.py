@@ -2,8 +2,6 @@
 
 from dataclasses import dataclass, replace
 
-from scrapy_simhash.index import Observation
-
 
 @dataclass(frozen=True)
 class Row:
@@ -19,55 +17,53 @@ class Oracle:
     :param sites: a page's representative must be of its own one of so many sites.
     """
 
-    def __init__(self, k: int, sites: int) -> None:
+    def __init__(self, k, sites):
         self.k = k
         self.sites = sites
-        self.stored: dict[str, Row] = {}
-        self.log: list[tuple[str, str, int, int]] = []
+        self.stored = {}
+        self.log = []
         self.clock = 0
         self.began = 0
         self.open(incremental=False)
 
-    def open(self, *, incremental: bool, goes_on: bool = False) -> None:
+    def open(self, *, incremental, goes_on=False):
         """What is pending is forgotten.
 
         :param goes_on: with the crawl before.
         """
         self.incremental = incremental
-        self.pending: dict[int, Row] = {}
-        self.superseding: dict[int, str | None] = {}
-        self.outdated: dict[int, list[str]] = {}
+        self.pending = {}
+        self.superseding = {}
+        self.outdated = {}
         if not goes_on:
             self.began = self.clock + 1
 
-    def site_of(self, key: str) -> int:
+    def site_of(self, key):
         return ord(key[-1]) % self.sites
 
-    def near(self, a: int, b: int) -> bool:
+    def near(self, a, b):
         return (a ^ b).bit_count() <= self.k
 
-    def counts(self, row: Row) -> bool:
+    def counts(self, row):
         return self.incremental or row.last_sequence >= self.began
 
-    def own(self, key: str) -> Row | None:
+    def own(self, key):
         in_flight = [row for row in self.pending.values() if row.key == key]
         return in_flight[-1] if in_flight else self.stored.get(key)
 
-    def scan(self, fingerprint: int) -> list[tuple[int, int, Row]]:
+    def scan(self, fingerprint):
         # Of texts that are as old, that of a page and of its second look, the stored one is first.
         rows = dict.fromkeys([*self.stored.values(), *self.pending.values()])
         distances = [((row.fingerprint ^ fingerprint).bit_count(), row.age, row) for row in rows]
         return sorted((one for one in distances if one[0] <= self.k), key=lambda one: one[:2])
 
-    def query(self, fingerprint: int) -> list[tuple[str, int, int]]:
-        nearest: dict[str, tuple[str, int, int]] = {}
+    def query(self, fingerprint):
+        nearest = {}
         for distance, _, row in self.scan(fingerprint):
             nearest.setdefault(row.key, (row.key, row.fingerprint, distance))
         return list(nearest.values())
 
-    def observe(
-        self, key: str, fingerprint: int
-    ) -> tuple[str, str | None, int | None, bool | None]:
+    def observe(self, key, fingerprint):
         """Return kind, representative, distance, and whether a copy is provisional; the clock then
         has the number of the observation.
         """
@@ -97,14 +93,14 @@ class Oracle:
             self.pending[self.clock] = replace(stored, last_sequence=self.clock, fingerprint=now)
         return ("unchanged" if same else "changed" if own else "new"), None, distance, None
 
-    def supersede(self, sequence: int, one: Observation) -> None:
+    def supersede(self, sequence, one):
         self.pending[sequence] = Row(one.key, one.fingerprint, sequence, sequence)
         self.superseding[sequence] = one.representative
 
-    def discard(self, sequence: int) -> None:
+    def discard(self, sequence):
         self.pending.pop(sequence, None)
 
-    def confirm(self, sequence: int) -> bool:
+    def confirm(self, sequence):
         """Return True if the page superseded its representative."""
         row = self.pending.pop(sequence, None)
         if row is None:

@@ -5,17 +5,13 @@ import signal
 import socket
 import subprocess
 import time
-from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from importlib.util import find_spec
 from itertools import count
-from pathlib import Path
-from typing import Any
 
 import pytest
 
 from scrapy_simhash import Scheme
-from scrapy_simhash.index import Index, TablePlan
 from scrapy_simhash.index.redis import open_redis_index
 
 from .backends import PLAN, K
@@ -32,7 +28,7 @@ needs_redis = pytest.mark.skipif(bool(MISSING), reason=f"no index in Redis: {MIS
 _names = count()
 
 
-def free_port() -> int:
+def free_port():
     """A port whose cluster bus, 10,000 above it, is free, too."""
     while True:
         with socket.socket() as one, socket.socket() as other:
@@ -50,13 +46,11 @@ class RedisServer:
     :param replicas: each master has a replica, which takes over when the master dies.
     """
 
-    def __init__(
-        self, directory: Path, *options: str, processes: int = 0, replicas: bool = False
-    ) -> None:
+    def __init__(self, directory, *options, processes=0, replicas=False):
         self.cluster = processes > 0
         self._directory = directory
-        self._processes: list[subprocess.Popen[bytes]] = []
-        self.ports: list[int] = []
+        self._processes = []
+        self.ports = []
         self._masters = max(processes, 1)
         for _ in range(self._masters * (2 if replicas else 1)):
             self._start(directory, *options)
@@ -64,11 +58,11 @@ class RedisServer:
         if self.cluster:
             self._form()
 
-    def start_again(self, port: int) -> None:
+    def start_again(self, port):
         """Start a server that was stopped, without what it held."""
         self._start(self._directory, port=port)
 
-    def _start(self, directory: Path, *options: str, port: int = 0) -> None:
+    def _start(self, directory, *options, port=0):
         port = port or free_port()
         folder = directory / str(port)
         folder.mkdir(parents=True, exist_ok=True)
@@ -89,7 +83,7 @@ class RedisServer:
             assert time.monotonic() < until, "redis-server does not listen"
             time.sleep(0.02)
 
-    def _form(self) -> None:
+    def _form(self):
         import redis
 
         nodes = [redis.Redis(port=port) for port in self.ports]
@@ -111,25 +105,25 @@ class RedisServer:
         for node in nodes:
             node.close()
 
-    def pause(self) -> None:
+    def pause(self):
         """Keep the first process from answering, without closing connections."""
         self._processes[0].send_signal(signal.SIGSTOP)
 
-    def go_on(self) -> None:
+    def go_on(self):
         self._processes[0].send_signal(signal.SIGCONT)
 
-    def kill(self, number: int) -> None:
+    def kill(self, number):
         """Kill one process of a cluster, masters first."""
         self._processes[number].kill()
         self._processes[number].wait()
 
-    def stop(self) -> None:
+    def stop(self):
         for process in self._processes:
             process.kill()
             process.wait()
 
 
-def replicate(node, master) -> None:
+def replicate(node, master):
     """Make a node the replica of a master, and wait until it has all data."""
     import redis
 
@@ -144,7 +138,7 @@ def replicate(node, master) -> None:
         time.sleep(0.1)
 
 
-def raw_info(node) -> bytes:
+def raw_info(node):
     found = node.execute_command("CLUSTER", "INFO")
     if isinstance(found, dict):
         return f"cluster_state:{found['cluster_state']}".encode()
@@ -152,9 +146,7 @@ def raw_info(node) -> bytes:
 
 
 @contextmanager
-def running(
-    directory: Path, *options: str, processes: int = 0, replicas: bool = False
-) -> Iterator[RedisServer]:
+def running(directory, *options, processes=0, replicas=False):
     server = RedisServer(directory, *options, processes=processes, replicas=replicas)
     try:
         yield server
@@ -165,12 +157,12 @@ def running(
 class RedisBackend:
     """An index of a name of its own."""
 
-    def __init__(self, server: RedisServer, plan: TablePlan = PLAN) -> None:
+    def __init__(self, server, plan=PLAN):
         self.server = server
         self.plan = plan
         self.name = f"test {next(_names)}:simhash"
 
-    def open(self, *, max_distance: int = K, **options: Any) -> Index:
+    def open(self, *, max_distance=K, **options):
         scheme = Scheme(bits=self.plan.bits)
         given = {"plan": self.plan, "cluster": self.server.cluster, "expected_pages": 1000}
         return open_redis_index(

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from scrapy_simhash import Scheme
 from scrapy_simhash.errors import IndexUnreachable
-from scrapy_simhash.index import Index, Observation, PageToObserve
+from scrapy_simhash.index import PageToObserve
 from scrapy_simhash.index.redis import open_redis_index
 
 # Number of the family, and the fingerprint.
@@ -57,7 +57,7 @@ class Task:
     together: int = 0
     patient: bool = False
 
-    def open(self) -> Index:
+    def open(self):
         bits, k, _ = SHAPES[self.shape]
         return open_redis_index(
             self.url,
@@ -71,7 +71,7 @@ class Task:
         )
 
 
-def members(shape: str, family: int, workers: int) -> list[int]:
+def members(shape, family, workers):
     """The fingerprints of a family."""
     bits, _, step = SHAPES[shape]
     rng = random.Random(f"{shape} {family}")
@@ -91,29 +91,29 @@ def members(shape: str, family: int, workers: int) -> list[int]:
     return found
 
 
-def page_key(family: int, worker: int) -> str:
+def page_key(family, worker):
     return f"https://{worker}.example.com/{family}"
 
 
-def work_on(task: Task) -> None:
+def work_on(task):
     """Do what the task says; what goes wrong is in a file beside the log."""
     with Path(f"{task.log}.errors").open("ab") as errors:
         os.dup2(errors.fileno(), 2)
     _work_on(task)
 
 
-def _work_on(task: Task) -> None:
+def _work_on(task):
     rng = random.Random(time.time_ns())
     path = Path(task.log)
     done = set()
     if path.exists():
         done = {line.split()[1] for line in path.read_text().splitlines()}
-    held: deque[tuple[Page, Observation]] = deque()
-    waiting: deque[Page] = deque()
+    held = deque()
+    waiting = deque()
     with task.open() as index, path.open("a", buffering=1) as log:
         _send_twice(index, task.twice, rng)
 
-        def observe(pages: list[Page]) -> None:
+        def observe(pages):
             asked = [PageToObserve(page_key(page[0], task.worker), page[1]) for page in pages]
             for page, observed in zip(
                 pages, patiently(task, index.observe_all, asked), strict=True
@@ -125,7 +125,7 @@ def _work_on(task: Task) -> None:
                 else:
                     log.write(f"copy {observed.key} {observed.representative}\n")
 
-        def settle(most: int) -> None:
+        def settle(most):
             while len(held) > most:
                 confirmed = []
                 for _ in range(min(task.at_once, len(held) - most)):
@@ -142,12 +142,12 @@ def _work_on(task: Task) -> None:
                     if index.store.lost_leases > leases:
                         log.write(f"late {observed.key}\n")
 
-        def ask_again(most: int) -> None:
+        def ask_again(most):
             again = [waiting.popleft() for _ in range(min(most, len(waiting)))]
             for first in range(0, len(again), task.at_once):
                 observe(again[first : first + task.at_once])
 
-        new: list[Page] = []
+        new = []
         for family in range(task.families):
             if page_key(family, task.worker) not in done:
                 new.append((family, members(task.shape, family, task.workers)[task.worker]))
@@ -165,7 +165,7 @@ def _work_on(task: Task) -> None:
             ask_again(len(waiting))
 
 
-def patiently(task: Task, call, *arguments):
+def patiently(task, call, *arguments):
     """Call the index, again and again if the server is away."""
     until = time.monotonic() + 60
     while True:
@@ -177,7 +177,7 @@ def patiently(task: Task, call, *arguments):
             time.sleep(0.1)
 
 
-def _send_twice(index: Index, share: float, rng: random.Random) -> None:
+def _send_twice(index, share, rng):
     """Send some commands twice, as a client does whose first answer was lost."""
     server = index.store.server
     run, call = server.run, server.call
@@ -193,7 +193,7 @@ def _send_twice(index: Index, share: float, rng: random.Random) -> None:
     server.run, server.call = twice(run), twice(call)
 
 
-def _wait_for_all(index: Index, task: Task, family: int) -> None:
+def _wait_for_all(index, task, family):
     """All workers go on at the same time."""
     name = f"{task.name} begin {family}"
     client = index.store.server._client

@@ -1,17 +1,20 @@
-"""The contract of `Index` where several threads or handles use it, over every back end."""
+"""The contract of `Index` where several threads, handles or processes use it."""
 
+import json
 import sys
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from threading import Barrier
 
 import pytest
 
 from scrapy_simhash.confirmation import UNCONFIRMED
-from scrapy_simhash.errors import IndexClosed
+from scrapy_simhash.errors import IndexClosed, IndexLocked
 from scrapy_simhash.evidence import Evidence
-from scrapy_simhash.index import TablePlan
+from scrapy_simhash.index import TablePlan, open_index, reset_index
 
-from .backends import BITS, FAR, KINDS, K, flip, found, make_backend, seen
+from .backends import BITS, DATABASE_KINDS, FAR, KINDS, K, files, flip, found, make_backend, seen
+from .processes import children
 from .redis_servers import RedisBackend
 
 A, B, C, D = FAR
@@ -129,3 +132,59 @@ def test_an_observation_of_an_earlier_opening_settles_nothing_now(backend):
         assert len(index) == 0
         index.confirm(pending)
         assert len(index) == 1
+
+
+@pytest.mark.parametrize("kind", DATABASE_KINDS)
+def test_an_index_that_another_process_has_open_is_locked_and_left_alone(tmp_path, kind):
+    directory = tmp_path / "index"
+    with children() as other:
+        holder = other.begin("hold", kind=kind, directory=str(directory))
+        assert holder.line() == "open"
+        before = files(directory)
+        for attempt in (
+            lambda: open_index(f"{kind}:{directory}"),
+            lambda: reset_index(f"{kind}:{directory}"),
+        ):
+            with pytest.raises(IndexLocked) as caught:
+                attempt()
+            assert caught.value.location == str(directory)
+            assert str(directory) in str(caught.value)
+            assert "SIMHASH_DIR" in str(caught.value)
+        after = files(directory)
+        for name, data in before.items():
+            # They may begin a new LOG of their own messages; rocksdict makes its file again.
+            if "LOG" not in name and not name.endswith("rocksdict-config.json"):
+                assert after[name] == data, name
+        holder.send("")
+        assert holder.rest() == ["closed"]
+    with open_index(f"{kind}:{directory}", incremental=True) as index:
+        assert len(index) == 50
+
+
+@pytest.mark.parametrize("other_kind", DATABASE_KINDS)
+@pytest.mark.parametrize("kind", DATABASE_KINDS)
+def test_of_two_processes_that_make_an_index_at_once_one_opens_what_its_manifest_says(
+    tmp_path, kind, other_kind
+):
+    with ExitStack() as stack:
+        both = {
+            (kind, 64): stack.enter_context(children()),
+            (other_kind, 128): stack.enter_context(children()),
+        }
+        for attempt in range(12):
+            directory = tmp_path / str(attempt)
+            racing = {
+                (kind_, bits): one.begin("race", kind=kind_, directory=str(directory), bits=bits)
+                for (kind_, bits), one in both.items()
+            }
+            results = {asked: process.line() for asked, process in racing.items()}
+            manifest = json.loads((directory / "manifest.json").read_text(encoding="utf-8"))
+            for process in racing.values():
+                process.send("close")
+                assert process.rest() == []
+                assert process.status == 0
+            opened = [asked for asked, result in results.items() if result == "opened"]
+            made = (manifest["database"], manifest["scheme"]["bits"])
+            assert set(opened) <= {made}, results
+            assert set(results.values()) <= {"opened", "IndexMismatch", "IndexLocked"}
+            assert made in racing

@@ -30,13 +30,11 @@ A, B, C, OTHER = (
 
 
 class Played:
-    def __init__(self, where, opened) -> None:
+    def __init__(self, where, opened):
         self.where = where
         self._opened = opened
 
-    def crawl(
-        self, day: int, pages, *, end="finished", start=None, incremental=True, left_open=()
-    ) -> int:
+    def crawl(self, day, pages, *, end="finished", start=None, incremental=True, left_open=()):
         """Play a crawl that sees pages with their texts. Return its first sequence number.
 
         :param end: "killed" for no end at all.
@@ -59,7 +57,7 @@ class Played:
                 index.end_crawl(*history.note())
             return index.crawl_start
 
-    def since(self, day: int) -> set[tuple[str, str, int]]:
+    def since(self, day):
         """Return (key, kind, day) of the changes since a day."""
         listed = changes(self.where, day * DAY)
         assert [one.at_s for one in listed] == sorted(one.at_s for one in listed)

@@ -9,11 +9,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scrapy_simhash.errors import SimhashError
+from scrapy_simhash import open_index
+from scrapy_simhash.errors import IndexCorrupt, SimhashError
 from scrapy_simhash.index import IndexSpec
-from scrapy_simhash.maintenance.export import entry_records
+from scrapy_simhash.index.records import entry_row_key
+from scrapy_simhash.maintenance.export import entry_records, near_duplicate_records
 from scrapy_simhash.maintenance.importing import PlacedRecord, import_entries, read_records
 from scrapy_simhash.scheme import Scheme
+from tests.index.raw import change_rows
 
 SCHEME = Scheme(bits=64)
 ENTRY_FIELDS = (
@@ -136,3 +139,26 @@ def test_whatever_a_record_holds_is_an_error_or_an_entry(tmp_path_factory, recor
         assert imported(new, given) == 1
     except SimhashError as error:
         assert str(error).startswith("row 0: ")  # noqa: PT017
+
+
+def test_records(tmp_path):
+    with open_index(tmp_path / "index", Scheme(bits=64), max_distance=3) as index:
+        for key, fingerprint in (("https://a.example/é", 0xFF), ("b", 0xFFFFFFFF << 32)):
+            index.confirm(index.observe(key, fingerprint))
+        index.acted(index.observe("copy", 0xFE), "dropped")
+    records = list(entry_records(tmp_path / "index"))
+    assert [record["near_duplicates"] for record in records] == [1, 0]
+    assert records[1]["fingerprint"] == "ffffffff00000000"
+    [record] = near_duplicate_records(tmp_path / "index")
+    assert (record["key"], record["representative"]) == ("copy", "https://a.example/é")
+    assert (record["similarity_percent"], record["action"]) == (None, "dropped")
+
+
+def test_the_log_is_exported_beside_a_damaged_entry(tmp_path):
+    with open_index(tmp_path / "index") as index:
+        index.confirm(index.observe("a", 0xFF))
+        index.acted(index.observe("copy", 0xFE), "dropped")
+    change_rows(tmp_path / "index", {entry_row_key(0): b"short"}, [])
+    assert [record["key"] for record in near_duplicate_records(tmp_path / "index")] == ["copy"]
+    with pytest.raises(IndexCorrupt):
+        list(entry_records(tmp_path / "index"))

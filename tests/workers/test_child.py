@@ -1,4 +1,4 @@
-"""What a worker inherits, whom it obeys, and how it ends."""
+"""What a worker inherits and loads, whom it obeys, and how it ends."""
 
 import gc
 import sys
@@ -9,6 +9,7 @@ import pytest
 from scrapy_simhash.errors import WorkerError
 from scrapy_simhash.workers import process as process_module
 from scrapy_simhash.workers.pool import WorkerPool
+from tests.crawl.harness import python
 from tests.workers.driving import Driven, scheme_of
 from tests.workers.watching import is_gone, needs_proc
 
@@ -112,3 +113,28 @@ def test_without_a_python_there_is_none(start_pool, monkeypatch, attribute, valu
     monkeypatch.setattr(sys, attribute, value, raising=False)
     with pytest.raises(WorkerError, match="SIMHASH_WORKERS = 0"):
         start_pool().answer()
+
+
+DICTIONARY = """
+import sys
+from scrapy_simhash import Detector, Scheme
+from scrapy_simhash.workers.pages import serve_pages
+
+def is_loaded():
+    return not sys.modules.keys().isdisjoint(("jieba", "rjieba.rjieba"))
+
+answer = serve_pages((Detector(Scheme.preset("wide")), int(sys.argv[1])))
+loaded = [is_loaded()]
+for page in ("<p>The ferry leaves at noon.</p>", "<p>渡轮上午离开码头</p>"):
+    answer(page)
+    loaded.append(is_loaded())
+print(*loaded)
+"""
+
+
+@pytest.mark.parametrize(
+    ("timeout_ms", "loaded"), [(5000, "False False True"), (4999, "True True True")]
+)
+def test_the_dictionary_is_loaded_at_start_or_by_the_first_chinese_page(timeout_ms, loaded):
+    child = python("-X", "utf8", "-c", DICTIONARY, timeout_ms)
+    assert child.stdout == f"{loaded}\n"

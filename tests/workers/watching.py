@@ -1,7 +1,6 @@
 """Observe processes, and wait for conditions."""
 
 import time
-from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
@@ -12,7 +11,7 @@ PROC = Path("/proc")
 needs_proc = pytest.mark.skipif(not PROC.is_dir(), reason="what processes do is read from /proc")
 
 
-def eventually(condition: Callable[[], object], deadline_s: float = DEADLINE_S) -> None:
+def eventually(condition, deadline_s=DEADLINE_S):
     """Wait until a condition is true; fail if it is not in time."""
     end = time.monotonic() + deadline_s
     while not condition():
@@ -20,7 +19,7 @@ def eventually(condition: Callable[[], object], deadline_s: float = DEADLINE_S) 
         time.sleep(0.01)
 
 
-def state_of(process_id: int) -> str | None:
+def state_of(process_id):
     """Return ``R`` (runs), ``S`` (sleeps), ``T`` (stopped), ``Z`` (zombie), …; None if gone."""
     try:
         return (PROC / str(process_id) / "stat").read_text().rpartition(")")[2].split()[0]
@@ -28,12 +27,12 @@ def state_of(process_id: int) -> str | None:
         return None
 
 
-def is_gone(process_id: int) -> bool:
+def is_gone(process_id):
     """Return True if a process does not exist. A zombie does: its parent has not reaped it."""
     return state_of(process_id) is None
 
 
-def children_of(process_id: int) -> set[int]:
+def children_of(process_id):
     """Return the ids of child processes, including zombies."""
     children = set()
     for task in (PROC / str(process_id) / "task").glob("*/children"):
@@ -41,7 +40,7 @@ def children_of(process_id: int) -> set[int]:
     return children
 
 
-def members_of(group: int) -> set[int]:
+def members_of(group):
     """Return the ids of the processes of a group, including zombies."""
     members = set()
     for path in PROC.glob("[0-9]*/stat"):
@@ -51,7 +50,7 @@ def members_of(group: int) -> set[int]:
     return members
 
 
-def open_files() -> dict[int, str]:
+def open_files():
     """Return file descriptor → target of all open files of this process."""
     files = {}
     for link in (PROC / "self" / "fd").iterdir():
@@ -60,5 +59,5 @@ def open_files() -> dict[int, str]:
     return files
 
 
-def arrived(directory: Path) -> set[int]:
+def arrived(directory):
     return {int(path.name) for path in directory.iterdir() if path.name.isdigit()}
