@@ -175,32 +175,6 @@ def test_a_line_of_a_log_begins_no_array(tmp_path, first):
     assert [kept[0], *map(json.loads, kept[1:])] == [first, *KEPT]
 
 
-QUOTED = text(1).replace(" ", ' \\"', 1).replace(" ", '\\", ', 9)
-CSV = {
-    "escaped quotes": f'url,note,text\n1,x,"{QUOTED}"\n2,y,"{QUOTED}!"\n3,z,"{text(2)}"\n',
-    "bars": f"url|note|text\n1|x|{text(1)}\n2|y|{text(1)}!\n3|z|{text(2)}\n",
-    "named delimiter": f"sep=;\nurl;a, b;text\n1;x;{text(1)}\n2;y;{text(1)}!\n3;z;{text(2)}\n",
-    "commas in the header": f"url;a, b;text\n1;x;{text(1)}\n2;y;{text(1)}!\n3;z;{text(2)}\n",
-    "old line breaks": f"url,note,text\r1,x,{text(1)}\r2,y,{text(1)}!\r3,z,{text(2)}\r",
-    "UTF-16": f"\ufeffurl\tnote\ttext\n1\tx\t{text(1)}\n2\ty\t{text(1)}!\n3\tz\t{text(2)}\n",
-}
-
-
-@pytest.mark.parametrize("action", ["drop", "tag"])
-@pytest.mark.parametrize("name", CSV)
-def test_layouts_of_csv(tmp_path, name, action):
-    encoding = "utf-16-le" if name == "UTF-16" else "utf-8"
-    (tmp_path / "in.csv").write_bytes(CSV[name].encode(encoding))
-    run(tmp_path, "in.csv", action=action)
-    assert kinds(tmp_path) == ["new", "near-duplicate", "new"]
-    if action == "drop":
-        content = CSV[name].replace("\r", "\n").removeprefix("\ufeff").replace('\\"', '""')
-        lines = content.splitlines()
-        del lines[-2]
-        out = (tmp_path / "out").read_text(encoding="utf-8-sig").splitlines()
-        assert list(csv.reader(out)) == list(csv.reader(lines))
-
-
 BY_KEY = {f"https://a.example/{n}": {"text": text(n)} for n in range(2)}
 REFUSED = {
     # If all records have surplus fields, the first line is too short.
