@@ -1,4 +1,6 @@
-"""Texts and pages for several tests."""
+"""Texts, names and pages for several tests."""
+
+from scrapy_simhash.names.names import Names, page_names
 
 ENGLISH = (
     "The ferry to the northern islands leaves at six in the morning. Whoever misses it waits "
@@ -27,6 +29,11 @@ PARAGRAPHS = (
         "October on, children under twelve travel free, and so do bicycles, dogs, and accordions."
     ),
 )
+
+
+def name_bytes(text):
+    """Return what is stored of a title that is all that a page has."""
+    return page_names(Names(text))[0]
 
 
 def article_page(*paragraphs, aside=NAVIGATION, head=""):

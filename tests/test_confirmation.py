@@ -11,8 +11,9 @@ from scrapy_simhash.confirmation import (
 )
 from scrapy_simhash.evidence import NO_EVIDENCE, Evidence
 from scrapy_simhash.hashes import token_hashes
-from scrapy_simhash.names.names import Names, name_bytes, page_names
+from scrapy_simhash.names.names import Names, page_names
 from scrapy_simhash.sketch import sketch
+from tests.samples import name_bytes
 
 SITE = site_number("example.com")
 

@@ -12,10 +12,10 @@ from scrapy_simhash.extraction import Extraction
 from scrapy_simhash.hashes import token_hashes
 from scrapy_simhash.index import open_index
 from scrapy_simhash.names.identities import chosen_identity, identity_bytes
-from scrapy_simhash.names.names import Names, name_bytes, page_names
+from scrapy_simhash.names.names import Names, page_names
 from scrapy_simhash.scheme import PRESETS, Scheme
 from scrapy_simhash.sketch import sketch
-from tests.samples import CHINESE, ENGLISH, FOOTER, PARAGRAPHS, article_page
+from tests.samples import CHINESE, ENGLISH, FOOTER, PARAGRAPHS, article_page, name_bytes
 
 SCHEME = Scheme.preset("wide")
 PAGE = article_page()

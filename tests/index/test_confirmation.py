@@ -9,7 +9,7 @@ from scrapy_simhash.evidence import Evidence
 from scrapy_simhash.index import open_index
 from scrapy_simhash.index.base import Action
 from scrapy_simhash.index.manifest import Manifest
-from scrapy_simhash.names.names import name_bytes
+from tests.samples import name_bytes
 
 from .backends import PLAN, SCHEME, K, seen
 

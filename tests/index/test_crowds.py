@@ -13,7 +13,7 @@ from scrapy_simhash.index import PageToObserve, TablePlan
 from scrapy_simhash.index import store as store_module
 from scrapy_simhash.index.redis import store as redis_store
 from scrapy_simhash.index.tables import crowds, search, tables
-from scrapy_simhash.names.names import name_bytes
+from tests.samples import name_bytes
 
 from .backends import INSTALLED_KINDS, KINDS, make_backend, seen, small_tables
 from .conftest import REDIS_KINDS

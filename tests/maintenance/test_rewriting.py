@@ -26,7 +26,6 @@ from scrapy_simhash.maintenance.merge import merge
 from scrapy_simhash.maintenance.rebuild import rebuild
 from scrapy_simhash.maintenance.remove import expire, remove
 from scrapy_simhash.maintenance.rewriting import rewriting
-from scrapy_simhash.names.names import name_bytes
 from tests.index.backends import (
     BITS,
     INSTALLED_KINDS,
@@ -41,6 +40,7 @@ from tests.index.backends import (
     small_tables,
 )
 from tests.index.raw import change_rows
+from tests.samples import name_bytes
 
 # Near each other, so that much is a near-duplicate of something.
 FINGERPRINTS = st.integers(0, 15).map(lambda low: low | low << 8) | st.integers(0, (1 << BITS) - 1)

@@ -3,11 +3,7 @@
 import time
 
 from scrapy_simhash.names.names import Names, names_of_record, page_names
-
-
-def name_bytes(text):
-    """Return what is stored of a title that is all that a page has."""
-    return page_names(Names(text))[0]
+from tests.samples import name_bytes
 
 
 def test_a_name_is_stored_as_the_hash_of_its_tokens():
