@@ -42,13 +42,6 @@ def test_the_version_is_that_of_the_distribution():
     assert scrapy_simhash.__version__ == metadata.version("scrapy-simhash")
 
 
-def test_exceptions_of_crawls_are_subclasses_of_scrapys():
-    from scrapy.exceptions import DropItem, IgnoreRequest
-
-    assert issubclass(scrapy_simhash.NearDuplicatePage, IgnoreRequest)
-    assert issubclass(scrapy_simhash.NearDuplicateItem, DropItem)
-
-
 CLASSES = dict(inspect.getmembers(errors, inspect.isclass))
 ARGUMENTS = {
     errors.SettingsError: ("SIMHASH_ACTION", ["x"], "drop or tag"),

@@ -131,15 +131,25 @@ def test_tokens(run, folder):
     assert extracted(run, "--tokens", name)["token_list"] == tokens
 
 
-def test_a_page_of_a_site(run_process, folder):
+def test_pages_of_a_site(run_process, folder):
+    written(folder, FERRY)
     with serving() as site:
-        site.put("/old", b"", status=302, location=site.url("/new"))
+        old = site.put("/old", b"", status=302, location=site.url("/new"))
+        plain = site.put("/plain", NOTICE, content_type="text/plain")
         address = site.put("/new", PAGE)
         settings = ["-s", 'SIMHASH_CONTENT_SELECT=[".comment"]', "-s", "SIMHASH_PRESET=classic"]
-        ran = run_process(*SCRAPY, "extract", site.url("/old"), *settings)
+        ran = run_process(*SCRAPY, "extract", old, *settings)
         assert ran.out == f"{NOTICE}\n"
         assert f"url              {address}\n" in ran.err
         assert "preset           classic\n" in ran.err
+        ran = run_process(*MODULE, "extract", "--json", plain, "letter.txt", old, old)
+        found = [(page["page"], page["url"], page["kind"]) for page in json.loads(ran.out)["pages"]]
+        html = old, address, "html"
+        assert found == [(plain, plain, "text"), ("letter.txt", None, "text"), html, html]
+        site.hits.clear()
+        # A file that is not there is known before anything is fetched.
+        assert "no such file" in run_process(*MODULE, "extract", plain, "none.txt").err
+        assert site.hits == []
         ran = run_process(*MODULE, "extract", site.url("/none"))
         assert (ran.code, ran.out) == (1, "")
         assert "the server answered 404" in ran.err

@@ -17,7 +17,8 @@ from scrapy_simhash.extras.passages.index import open_passages
 from tests.commands.conftest import DEADLINE_S, MODULE, finish, start
 from tests.commands.samples import written
 
-BOATS = 600
+# So many that a bar is shown, which comes after half a second.
+BOATS = 1500
 
 
 @pytest.fixture
