@@ -40,7 +40,7 @@ _MAX_NAME_WORDS = 8
 _MAX_NAME_LINES = 3
 # A line with as many words is running text.
 _MIN_TEXT_WORDS = 8
-_SENTENCE_ENDS = (".", "!", "?", ":", "…", "。")
+_SENTENCE_ENDS = (".", "!", ":", "…", "。")  # a question may be what a page is about
 # Shorter headings may be the same on all pages of a site, with the name in the line below.
 _MIN_HEADLINE_WORDS = 5
 # "12 comments" is no name.
@@ -233,8 +233,12 @@ def further_names(
         no_numbers = list(filter(_has_no_digit, top))
         if is_general and len(no_numbers) < len(top):
             found["time"] = chain(_times(elements, top), filter(_WHEN.search, top))
-        below = filter(_is_no_sentence, no_numbers) if is_general else ()
-        found["lead"] = chain(_leads(elements.root, no_numbers), below)
+        # Above a weak heading there may be anything.
+        below = islice(top, 1 if names.is_weak else None) if is_general else ()
+        found["lead"] = chain(
+            _leads(elements.root, no_numbers),
+            filter(_is_no_sentence, filter(_has_no_digit, below)),
+        )
     else:
         found["lead"] = chain(
             _leads(elements.root, top), filter(_has_no_digit, takewhile(_is_no_sentence, top))

@@ -65,6 +65,7 @@ def test_a_name_tells_pages_apart_that_have_the_same_title(kind, html):
         "<h1>Our houses</h1><table><tr><th>{}</table>",
         "<h1>Our houses</h1><figure><figcaption>{}</figcaption></figure>",
         "<h1>Our houses</h1><p>{}</p>",
+        "<h1>Question</h1><p>{} was built when?</p>",
         "<h1>Our houses</h1><p>{} ใกล้ท่าเรือเก่า</p>",
         "<h1>Our houses</h1><ul><li>{}<li>Open daily</ul>",
         "<h1>Our houses</h1><table><tr><td>{}<tr><td>Open daily</table>",
@@ -158,6 +159,7 @@ def test_a_price_below_the_heading_tells_pages_apart(heading, html):
         "<h1>A headline of five words</h1><p>Anna Berg</p>",
         "<h1 itemscope><i itemprop=name>Line 4</i></h1><p>Anna Berg</p>",  # declared
         "<h1>Line 4</h1><p>It has left.</p>",
+        "<p>Sunday, 12 May</p><p>Log in</p><h2>Line 4</h2>",  # above it may be anything
         "<h1>Terms</h1><p>Last updated: 12 May 2026</p>",  # of a version
         "<h1>Line 4</h1><dl><dt>12 views<dd>3</dl>",
         "<p>Boats came in.",
