@@ -167,7 +167,9 @@ class Copies:
         """Return what a page gave. What was asked for last is forgotten last."""
         if key in self._pages:
             self._pages.move_to_end(key)
-        return self._pages.get(key) or self._of_all_crawls.get(key) or Given()
+        found = [pages[key] for pages in (self._pages, self._of_all_crawls) if key in pages]
+        # The page of this crawl may be at work while copies of that of another one arrive.
+        return next((one for one in found if one.said.count or one.ended), (*found, Given())[0])
 
     def _remember(self, page: PageState) -> None:
         for pages in (self._pages, self._of_all_crawls):
@@ -287,7 +289,9 @@ class Copies:
 
         :param leads_on: the callback runs for its requests, so all words and codes count.
         """
-        known = self._pages.setdefault(page.original, self._page(page.original)).said
+        original = self._page(page.original)
+        self._pages.setdefault(page.original, original)
+        known = original.said
         said, is_list = page.given.said, self._callback(page.request).gives_lists
         said.count += 1
         if said.count > _MAX_COMPARED_ITEMS and not is_list:

@@ -5,6 +5,7 @@ import time
 from datetime import timedelta
 from enum import Enum
 from html import unescape
+from types import SimpleNamespace
 
 import pytest
 from scrapy import Field, Item, Request
@@ -303,6 +304,22 @@ def test_items_of_one_copy_are_not_compared_with_each_other(crawl):
     differ = [crawl.passes(page, response, item) for item in items]
     assert differ == [False, True, True]
     assert not crawl.differs(original, items[-1])
+
+
+def test_a_page_of_another_crawl_says_what_it_gave_while_the_own_one_is_at_work(crawl):
+    other, index = Crawl(), SimpleNamespace(store=SimpleNamespace(beside={}))
+    for one in (crawl, other):
+        one.copies.share(index)
+    html = "<h1>Entry</h1> <b>{}</b>"
+    page, response = other.page(html=html.format("Tide mill"))
+    other.gives(page, response, {"name": "Tide mill"})
+    own, _ = crawl.page(html=html.format("Tide mill"))
+    copy, response = crawl.page(page.key, html=html.format("Ferry line"))
+    assert crawl.asks(page.key, copy.request, response)
+    crawl.copies.begins(own)
+    assert own.key == page.key
+    assert crawl.asks(page.key, copy.request, response)
+    assert crawl.passes(copy, response, {"name": "Ferry line"})
 
 
 def test_after_a_pause_a_crawl_knows_what_its_pages_gave(crawl, tmp_path):
