@@ -17,7 +17,7 @@ COPIES = 3
 NAMES = ("mill", "bees", "paper", "tram", "ice")
 # Full crawls one after the other, so that it is known what was written.
 SETTINGS = {"SIMHASH_WORKERS": 0, "SIMHASH_INDEX": "leveldb", "CONCURRENT_REQUESTS": 1}
-WRITES_BEFORE = 8
+WRITES_BEFORE = 7
 
 
 def failing(fails):
@@ -101,6 +101,7 @@ def test_retries_without_an_index(site, tmp_path):
     assert 2 * len(copies) < WRITES_BEFORE
     [result] = run(tmp_path, crawl, setup=f"{__name__}.after_a_while")
     assert_ended_well(result)
-    assert result.stat("rescheduled") == len(copies)
+    # A copy for each page that failed. The last copy is one of a page that gave its item.
+    assert result.stat("rescheduled") == 2
     assert result.stats["spider_exceptions/count"] == 2
     assert len(result.items) >= 1

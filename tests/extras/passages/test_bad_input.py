@@ -25,7 +25,7 @@ def test_lines_that_cannot_be_read_are_counted_and_named(run, folder):
     assert "  no field 'text'    1" in ran.out.splitlines()
     ran = run("passages", "add", "--json", written(folder, b"\0\1\2", "bad.txt"))
     assert ran.code == 1
-    assert ran.err == "skipped bad.txt: binary\n"
+    assert ran.err == ("skipped bad.txt: binary\nerror: no document could be read from bad.txt\n")
     assert json.loads(ran.out)["skipped"] == {"binary": 1}
 
 
