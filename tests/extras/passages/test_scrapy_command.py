@@ -63,7 +63,7 @@ def test_a_page_is_fetched_with_the_settings_of_a_project(run_process, folder, r
         assert [path.name for path in (folder / ".scrapy").iterdir()] == ["simhash-passages"]
         ran = run_process(*check, new, "-s", "ROBOTSTXT_OBEY=True")
     assert ran.code == 1
-    assert "robots.txt forbids it" in ran.err
+    assert "Forbidden by robots.txt" in ran.err
 
 
 @pytest.mark.parametrize(
