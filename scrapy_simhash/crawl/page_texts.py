@@ -74,10 +74,12 @@ class PageTexts:
         """Return how often the markup says a text, in lower case, capitalized or in capitals, or if
         it does not, in another way: `most` times at most.
         """
-        usual = dict.fromkeys((text, text.capitalize(), text.upper()))
-        for one in usual:
-            if one.casefold() == text.casefold() and (n := _count(self._markup, one, most)):
-                return n
+        n = 0
+        for one in dict.fromkeys((text, text.capitalize(), text.upper())):
+            if one.casefold() == text.casefold() and n < most:
+                n += _count(self._markup, one, most - n)
+        if n:
+            return n
         if len(text) == 1:  # an "A" is no "a"
             return _count(self._unescaped, text, most)
         return _count(self._folded, text.casefold(), most)

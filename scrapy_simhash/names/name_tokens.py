@@ -45,6 +45,7 @@ _SEPARATES = re.compile(
 # A script without spaces between words has separators without spaces, too.
 _UNSPACED = "\u3040-\u30ff\u3400-\u9fff\uac00-\ud7a3"
 _DASHES = "\\-\u2010-\u2015"
+_SPACES = re.compile(r"\s+")
 _PART_ENDS = re.compile(
     rf"(\s+[{_DASHES}|\uff5c/\\~\u00b7\u2022\u00ab\u00bb\u2039\u203a<>:]+\s+|\s+[{_DASHES}|]+(?=[^\W\d])"
     rf"|(?<=[{_UNSPACED}])\s*[{_DASHES}_|\uff5c\u30fb]\s*(?=\w)"
@@ -195,7 +196,7 @@ def parts_of(name: str) -> list[str]:
 @lru_cache(maxsize=1024)
 def _pieces(name: str) -> tuple[str, ...]:
     """Return the parts of a name, and between each two what divides them."""
-    return tuple(_PART_ENDS.split(name))
+    return tuple(_PART_ENDS.split(_SPACES.sub(" ", name)))  # long runs would take long
 
 
 def without_parts(name: str, is_left_out: Callable[[str], bool]) -> str:

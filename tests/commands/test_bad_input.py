@@ -69,7 +69,6 @@ FILES = {
         ("dedupe - --against - -o o", 2, "standard input can be read once, and not as --against"),
         ("dedupe two.jsonl -o o --index redis://:geheim@a:1/0#x", 1, "name a file"),
         ("dedupe s3://bucket/x.jsonl -o o", 1, "s3://bucket/x.jsonl: name a file"),
-        ("passages add two.jsonl --index redis://a:1/0#x", 1, "name a file"),
         ("index import two.jsonl s3://bucket/x", 1, "name a file"),
         ("dedupe two.jsonl -o o --delimiter ', '", 2, "one character is needed, or tab"),
         ("dedupe two.jsonl -o o --encoding nonsense", 2, "has no text encoding of this name"),

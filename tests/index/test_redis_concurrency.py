@@ -145,7 +145,8 @@ class Disturbance:
         now = time.monotonic()
         for number, until in list(self.stopped.items()):
             if now > until:
-                os.kill(children[number].pid, signal.SIGCONT)
+                with suppress(ProcessLookupError):  # it had just ended
+                    os.kill(children[number].pid, signal.SIGCONT)
                 del self.stopped[number]
         done = sum(log.read_text().count("\n") for log in self.logs if log.exists())
         times = self.killed + self.halted

@@ -43,6 +43,7 @@ def test_lines_that_cannot_be_read_are_counted_and_named(run, folder):
         (["add", "letter.txt", "--index", "letter.txt/in"], "letter.txt"),
         (["add", "letter.txt", "none.txt"], "none.txt: no such file"),
         (["add", "-"], "standard input is not read here"),
+        (["add", "letter.txt", "--index", "redis://a:1/0#x"], "name a file"),
     ],
 )
 def test_errors_are_one_line_that_says_what_to_do(filled, folder, run, arguments, told):
