@@ -41,6 +41,7 @@ _REMEMBERED_CALLBACKS = 1000
 _MAX_ITEMS = 3  # of a page whose atoms a copy may lack
 _MAX_CHARACTERS = 500  # of these atoms
 _MAX_COUNT = 100  # of an atom in a page
+_MAX_WORD_COUNT = 2  # to count further takes long on large pages
 _MAX_CODE_LETTERS = 3  # more are a word
 _MAX_COMPARED_ITEMS = 250  # of a page; further ones of its copies pass
 _KEPT: Collection[Kind] = ("word", "name", "file")
@@ -268,7 +269,8 @@ class Copies:
         for kind, text, _ in atoms:
             is_part, n = kind in ("code", "number"), 0
             if left > 0 and (is_part or (kind in _KEPT and not says(url, text))):
-                n = texts.count(text, _MAX_COUNT) + (is_part and _is_in(page.key, text))
+                most = _MAX_COUNT if is_part else _MAX_WORD_COUNT
+                n = texts.count(text, most) + (is_part and _is_in(page.key, text))
             if n:
                 said.texts[text] = n
                 left -= len(text)
